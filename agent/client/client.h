@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_CLIENT_H
+#define HAMMER_AGENT_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/client/request.h"
+#include "agent/client/target.h"
+#include "common/err.h"
+#include "common/loop.h"
+
+/*
+ * Protocol-neutral client: the engine knows only this, a client never reads the schedule. One
+ * client per worker, all calls on the worker's thread. Time is passed in wherever a decision
+ * depends on it, so that client_null runs on a virtual clock.
+ *
+ * Contract: each submitted request completes EXACTLY once through env->done, also at stop; submit
+ * needs idle > 0, never blocks, never refuses. A slot that becomes free is first reported by done
+ * (while it does not count as idle yet), then by env->ready once it does. Idle slots serve in turn
+ * (FIFO). Nothing allocates after init.
+ */
+
+enum outcome {
+    OUTCOME_OK,         /* complete response; status says which */
+    OUTCOME_TLS,        /* TLS error */
+    OUTCOME_READ,       /* EOF or reset before the response was complete */
+    OUTCOME_WRITE,      /* the request could not be written whole */
+    OUTCOME_PROTOCOL,   /* bytes against RFC 9112, header block over the limit */
+    OUTCOME_TIMEOUT,    /* deadline, counted from the send, passed */
+    OUTCOME_UNFINISHED, /* in flight at stop */
+    OUTCOMES
+};
+
+enum client_fault { /* about connections, outside the ledger */
+    FAULT_CONNECT,  /* an attempt failed: code = errno */
+    FAULT_FD_LIMIT, /* EMFILE, ENFILE: the generator's */
+    FAULT_PORTS,    /* EADDRNOTAVAIL: the generator's */
+    FAULT_MEMORY,   /* ENOBUFS, ENOMEM: the generator's */
+    FAULTS
+};
+
+struct client_result {
+    enum outcome outcome;
+    int status;          /* HTTP status of a complete response, else 0 */
+    int error;           /* errno, or enum h1_error for OUTCOME_PROTOCOL, 0 = end of file / none */
+    uint64_t tag;        /* as submitted */
+    uint64_t due_ns;     /* as submitted, monotonic */
+    uint64_t sent_ns;    /* just before the first byte was handed to the kernel (last attempt) */
+    uint64_t done_ns;    /* last byte of the response read; or when it failed */
+    uint64_t receive_ns; /* read - arrival in the kernel (SO_TIMESTAMPNS); UINT64_MAX = unknown */
+    uint32_t attempts;   /* 1, or 2 after a retry on a fresh connection */
+};
+
+/* What happened on a connection, counted by the recorder. */
+struct client_traffic {
+    uint64_t bytes_in, bytes_out, connects, retries;
+};
+
+struct client_env {
+    struct loop *loop; /* NULL on a virtual clock */
+    const struct target *target;
+    const struct request *request;
+    uint32_t connections;
+    uint64_t timeout_ns;
+    void *arg; /* first argument of the callbacks */
+    void (*done)(void *arg, const struct client_result *r);
+    void (*ready)(void *arg, uint64_t now_ns); /* idle just grew */
+    void (*fault)(void *arg, enum client_fault f, int code);
+};
+
+struct client_ops {
+    const char *name;
+    size_t state_size;
+    /* Everything that may allocate. `self` is state_size zeroed bytes. */
+    enum err (*init)(void *self, const struct client_env *env, struct errmsg *msg);
+    /* Starts opening all connections. A failed one is tried again (after 100 ms) until stop. */
+    void (*open)(void *self, uint64_t now_ns);
+    uint32_t (*idle)(const void *self);      /* slots that could take a request now */
+    uint32_t (*connected)(const void *self); /* connections open, busy or idle */
+    uint32_t (*attempted)(const void *self); /* slots whose first attempt has ended */
+    uint32_t (*in_flight)(const void *self);
+    /* tag: global index, returned in the result. due_ns: monotonic. */
+    void (*submit)(void *self, uint64_t tag, uint64_t due_ns, uint64_t now_ns);
+    /* Earliest instant at which expire has work (timeouts, reconnects); NS_NEVER = none. */
+    uint64_t (*deadline)(const void *self);
+    void (*expire)(void *self, uint64_t now_ns);
+    /* Adds what happened since the last call, and zeroes it. */
+    void (*traffic)(void *self, struct client_traffic *into);
+    /* Completes everything in flight as OUTCOME_UNFINISHED and closes all. No callback afterwards.
+     */
+    void (*stop)(void *self, uint64_t now_ns);
+    void (*fini)(void *self);
+};
+
+const char *outcome_name(enum outcome o);
+/* "read: connection reset by peer", "timeout", "protocol: header block over 65536 bytes",
+ * "connect: connection refused". At most SNAPSHOT_ERROR_TEXT bytes. Not for the hot path. */
+void outcome_text(enum outcome o, int error, char *buf, size_t cap);
+void fault_text(enum client_fault f, int code, char *buf, size_t cap);
+
+#endif

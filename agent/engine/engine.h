@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_ENGINE_H
+#define HAMMER_AGENT_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/client/client.h"
+#include "agent/engine/recorder.h"
+#include "proto/schedule.h"
+
+/*
+ * The open-loop engine of one worker: two cursors on the schedule, due and sent; the backlog is
+ * their difference, unbounded and O(1). Every request due before the end is sent as soon as a
+ * connection is free, oldest first, whatever the server does. The engine has no clock and no timer:
+ * whoever drives it (worker: libevent; tests: virtual time) passes `now_ns` and asks when to call
+ * again.
+ *
+ *   IDLE -> OPENING -> READY -> WAITING(t0) -> SENDING -> DRAINING -> ENDED
+ *
+ * End of run: everything due before the duration is sent until duration + timeout; what is left
+ * then is unsent(no_connection). In-flight requests get their timeout (or the drain time of a
+ * stop), the rest is unfinished. After engine_stop nothing more is sent, and what was due until
+ * then and not sent is unsent(stopped).
+ */
+
+struct engine;
+
+struct engine_config {
+    struct schedule schedule;
+    const struct client_ops *ops;
+    struct client_env env; /* done, ready, fault, arg are filled in by the engine */
+    struct recorder *recorder;
+    uint64_t timeout_ns;
+};
+
+enum engine_phase {
+    ENGINE_IDLE,
+    ENGINE_OPENING, /* connections are being opened */
+    ENGINE_READY,   /* every slot has been attempted once */
+    ENGINE_WAITING, /* t0 is known and ahead */
+    ENGINE_SENDING,
+    ENGINE_DRAINING, /* nothing more will be sent */
+    ENGINE_ENDED,    /* the ledger is closed */
+    ENGINE_PHASES
+};
+
+enum err engine_new(const struct engine_config *cfg, struct engine **out,
+                    struct errmsg *msg) MUST_CHECK;
+void engine_free(struct engine *e);
+
+void engine_open(struct engine *e, uint64_t now_ns);
+/* Request i is due at t0_ns + schedule_due(i). */
+void engine_start(struct engine *e, uint64_t t0_ns);
+/* Sends what is due, handles timeouts, moves the phase. Cheap when there is nothing to do. Call it
+ * at least at engine_wake and after each batch of socket events. */
+void engine_pump(struct engine *e, uint64_t now_ns);
+/* Next instant at which engine_pump must be called if no socket event comes before; NS_NEVER =
+ * only events matter. */
+uint64_t engine_wake(const struct engine *e);
+/* Nothing more is sent; in-flight requests get drain_ns (at most the timeout). */
+void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns);
+
+enum engine_phase engine_phase(const struct engine *e);
+uint64_t engine_backlog(const struct engine *e);
+uint64_t engine_in_flight(const struct engine *e);
+uint32_t engine_connected(const struct engine *e);
+/* The client's state, for the driver of client_null. */
+void *engine_client(struct engine *e);
+
+#endif

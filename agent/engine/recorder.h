@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_RECORDER_H
+#define HAMMER_AGENT_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/client/client.h"
+#include "common/counters.h"
+#include "common/hist.h"
+#include "common/mailbox.h"
+#include "proto/snapshot.h"
+
+/*
+ * What one worker measured in one interval. A recorder owns RECORDER_PARTS preallocated parts and
+ * records into one; recorder_take swaps in a spare. When no spare has come back (the main loop is
+ * slow) nothing is taken and the current part simply covers more intervals: never lost, only
+ * coarser. Recording neither allocates, locks, logs nor formats. Worker's thread only; a taken part
+ * belongs to the receiver until recorder_give (any thread: it posts through `home`).
+ */
+
+#define RECORDER_PARTS  3
+#define RECORDER_ERRORS 32
+
+/* An error by its numbers; the text is made off the hot path. */
+struct part_error {
+    int source; /* enum outcome, or PART_ERROR_FAULT + enum client_fault */
+    int code;
+    uint64_t count;
+};
+#define PART_ERROR_FAULT 100
+
+struct part {
+    struct letter letter; /* kind is the worker's, see worker.h */
+    uint32_t worker;
+    uint64_t first_interval; /* 0-based indices covered, inclusive */
+    uint64_t last_interval;
+    bool final;              /* nothing follows from this worker */
+    uint64_t from_ns, to_ns; /* ns after t0 */
+    uint64_t backlog, in_flight;
+    uint64_t cpu_ns, wall_ns; /* of the worker thread, in this part */
+    uint64_t censored_age_ns;
+    struct counters counters;
+    uint32_t status[SNAPSHOT_STATUS_MAX + 1];
+    uint32_t n_errors;
+    struct part_error errors[RECORDER_ERRORS];
+    uint64_t errors_other;
+    struct hist_rec hists[HIST_KINDS];
+};
+
+struct recorder;
+struct recorder *recorder_new(uint32_t worker);
+void recorder_free(struct recorder *r);
+
+/* Hot path. */
+void recorder_due(struct recorder *r, uint64_t n); /* n requests became due */
+void recorder_sent(struct recorder *r, uint64_t due_ns, uint64_t sent_ns, bool waited);
+void recorder_result(struct recorder *r, const struct client_result *res); /* every outcome */
+void recorder_fault(struct recorder *r, enum client_fault f, int code);
+void recorder_traffic(struct recorder *r, const struct client_traffic *t);
+/* Requests that will never be sent; age = oldest one's (now - due). */
+void recorder_unsent_no_connection(struct recorder *r, uint64_t n, uint64_t age_ns);
+void recorder_unsent_stopped(struct recorder *r, uint64_t n, uint64_t age_ns);
+
+/* Closes the current part (the caller fills bounds, gauges, cpu) and starts the next; NULL when no
+ * spare part is there: go on with the current one. `final` always succeeds. */
+struct part *recorder_take(struct recorder *r, bool final);
+/* A part comes home, cleared here. Worker's thread. */
+void recorder_give(struct recorder *r, struct part *p);
+
+/* Adds a part to a snapshot (main thread): series 0, error texts are made here. */
+enum err part_add_to(const struct part *p, struct snapshot *s) MUST_CHECK;
+
+#endif

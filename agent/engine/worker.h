@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_WORKER_H
+#define HAMMER_AGENT_WORKER_H
+
+#include <stdint.h>
+
+#include "agent/client/client.h"
+#include "common/err.h"
+#include "common/mailbox.h"
+#include "proto/schedule.h"
+
+/*
+ * One load thread ("hammer-w0"): its own loop, engine and recorder. Commands go in and reports come
+ * out by mailbox only. All calls below are the main thread's.
+ */
+
+struct worker;
+
+struct worker_config {
+    uint32_t number;
+    struct schedule schedule;
+    const struct client_ops *ops;
+    const struct target *target;   /* shared, read-only, outlives the worker */
+    const struct request *request; /* the same */
+    uint32_t connections;
+    uint64_t timeout_ns;
+    uint64_t interval_ns;
+    struct mailbox *reports; /* to the main loop */
+};
+
+/* Letters in `reports` (letter.kind). A struct part is returned with worker_give. */
+enum worker_report {
+    WORKER_PREPARED, /* struct worker_status: every slot has been attempted once */
+    WORKER_STARTED,  /* struct worker_status: t0 has come, awake and sending */
+    WORKER_PART,     /* struct part; the last one has `final` set */
+};
+
+struct worker_status {
+    struct letter letter; /* embedded in the worker: read it, do not free or keep it */
+    uint32_t worker;
+    uint32_t connected;
+    int fault; /* enum client_fault of the last failed attempt, -1 = none */
+    int fault_code;
+    uint64_t at_ns; /* monotonic: STARTED: when it was awake */
+};
+
+/* Starts the thread, which opens its connections at once. */
+enum err worker_start(const struct worker_config *cfg, struct worker **out,
+                      struct errmsg *msg) MUST_CHECK;
+/* Request i is due at t0 + ...; the thread sleeps on the instant itself. */
+void worker_arm(struct worker *w, uint64_t t0_ns);
+/* See engine_stop. May be called in any phase, several times. */
+void worker_halt(struct worker *w, uint64_t drain_ns);
+void worker_give(struct worker *w, struct part *p);
+/* Ends the thread (halting at once if it still runs) and frees everything; letters it posted must
+ * have been received before: call it after the final part, or drain the mailbox afterwards with
+ * worker letters discarded. */
+void worker_free(struct worker *w);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_CONTROL_H
+#define HAMMER_AGENT_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/service/run.h"
+#include "common/err.h"
+#include "proto/msg.h"
+
+/*
+ * The agent's side of HCP/1: who holds the agent, which command is allowed in which state,
+ * snapshots kept until acknowledged. Pure: messages and time come in, messages go out through
+ * `send`; no socket, no clock. A connection is an opaque pointer of the caller's.
+ *
+ *   IDLE -HELLO-> HELD -PREPARE-> PREPARING -> PREPARED -ARM-> ARMED -t0-> RUNNING -end/STOP->
+ *   DRAINING -> ENDED -BYE-> IDLE.   The owner's connection lost: the run is halted at once.
+ */
+
+struct control;
+
+struct control_config {
+    struct loop *loop; /* passed through to run_ops.prepare */
+    const struct run_ops *run;
+    char agent[64];
+    char boot_id[64];
+    uint8_t epoch[MSG_ID_LEN];
+    uint32_t cores;
+    uint64_t fd_limit;
+    uint64_t lease_ns;
+    void *arg;
+    /* Sends to a connection. false = it cannot take more now (snapshots wait for the next tick). */
+    bool (*send)(void *arg, void *conn, const struct msg *m);
+    void (*close)(void *arg, void *conn); /* after what was sent has left */
+    uint64_t (*now)(void *arg);           /* for stamps t3 */
+};
+
+struct control *control_new(const struct control_config *cfg);
+void control_free(struct control *c);
+
+/* rx_ns: when the frame arrived. */
+void control_message(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns);
+void control_gone(struct control *c, void *conn, uint64_t now_ns); /* the connection is down */
+void control_tick(struct control *c, uint64_t now_ns);
+uint64_t control_deadline(const struct control *c); /* next instant control_tick has work */
+/* SIGTERM: halt the run; true once nothing is left to do. */
+bool control_shutdown(struct control *c, uint64_t now_ns);
+enum agent_state control_state(const struct control *c);
+
+#endif

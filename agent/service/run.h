@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_RUN_H
+#define HAMMER_AGENT_RUN_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/loop.h"
+#include "proto/plan.h"
+#include "proto/snapshot.h"
+
+/*
+ * One run on this agent: owns the workers, adds their parts into snapshots. Main thread. Control
+ * talks to it through struct run_ops, so that a test can put a scripted one in its place.
+ */
+
+struct run;
+
+enum run_event {
+    RUN_PREPARED, /* info: connections, threads, address, problem */
+    RUN_REFUSED,  /* info: problem = why it cannot be done */
+    RUN_STARTED,  /* info: started_ns = last worker awake */
+    RUN_SNAPSHOT, /* info: snapshot (ownership moves to the receiver), seq set */
+    RUN_ENDED     /* info: snapshot = cumulative (moves), ended_ns */
+};
+
+struct run_info {
+    uint32_t connections, threads;
+    char address[96];
+    char problem[192];
+    uint64_t started_ns;
+    uint64_t ended_ns;
+    struct snapshot *snapshot;
+};
+
+typedef void (*run_fn)(void *arg, enum run_event ev, struct run_info *info);
+
+struct run_ops {
+    /* Takes a copy of plan and part. Answers later with RUN_PREPARED or RUN_REFUSED. */
+    enum err (*prepare)(struct loop *loop, const struct plan *plan, const struct plan_part *part,
+                        run_fn fn, void *arg, struct run **out, struct errmsg *msg);
+    void (*arm)(struct run *r, uint64_t t0_ns);
+    void (*halt)(struct run *r, uint64_t drain_ns);
+    /* Frees in any phase; no event afterwards. */
+    void (*free)(struct run *r);
+};
+
+const struct run_ops *run_ops(void);
+
+#endif

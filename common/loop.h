@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_COMMON_LOOP_H
+#define HAMMER_COMMON_LOOP_H
+
+#include <event2/event.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+/*
+ * The one place that configures libevent. Every base is opened with PRECISE_TIMER (without it
+ * timers are 2 ms late: measured) and, because each loop belongs to one thread, NOLOCK. loop_new
+ * verifies that the precise timer took effect and fails otherwise.
+ */
+
+struct loop;
+struct loop_timer;
+
+enum err loop_new(struct loop **out, struct errmsg *msg) MUST_CHECK;
+void loop_free(struct loop *l); /* NULL is fine; timers and signals must be freed before */
+
+/* libevent's own handle, for modules that register sockets. */
+struct event_base *loop_base(struct loop *l);
+
+/* Runs until loop_stop. Owner thread only. */
+void loop_run(struct loop *l);
+/* One turn: waits for events (at most until the next timer) when `block`, else only polls. */
+void loop_turn(struct loop *l, int block);
+/* Ends loop_run after the current callback. Owner thread only (others: post to a mailbox). */
+void loop_stop(struct loop *l);
+
+/* One-shot timer, re-armed as often as wanted; the callback runs on the loop's thread and may
+ * re-arm or free its own timer. Freeing disarms. */
+typedef void (*loop_timer_fn)(void *arg);
+struct loop_timer *loop_timer_new(struct loop *l, loop_timer_fn fn, void *arg);
+/* Fires at the CLOCK_MONOTONIC instant (at once when past). NS_NEVER disarms. */
+void loop_timer_at(struct loop_timer *t, uint64_t mono_ns);
+void loop_timer_free(struct loop_timer *t); /* NULL is fine */
+
+/* Calls fn on the loop's thread whenever the process gets signal `signo`. One loop per process may
+ * own signals. Freed with loop_free. */
+typedef void (*loop_signal_fn)(int signo, void *arg);
+enum err loop_signal(struct loop *l, int signo, loop_signal_fn fn, void *arg) MUST_CHECK;
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_COMMON_MAILBOX_H
+#define HAMMER_COMMON_MAILBOX_H
+
+#include <sys/queue.h>
+
+#include "common/err.h"
+#include "common/loop.h"
+
+/*
+ * Cross-thread queue into a loop (mutex + eventfd; the wake-up write is skipped when the queue was
+ * not empty). The ONLY mutable structure that threads share. A posted letter changes owner: the
+ * sender forgets it. Letters are embedded in the sender's own objects: posting never allocates.
+ */
+
+struct letter {
+    STAILQ_ENTRY(letter) link;
+    int kind; /* meaning belongs to the two ends */
+};
+
+struct mailbox;
+typedef void (*mailbox_fn)(void *arg, struct letter *l);
+
+/* Receiver: fn runs on the loop's thread, once per letter, in posting order (per sender). */
+enum err mailbox_new(struct loop *l, mailbox_fn fn, void *arg, struct mailbox **out,
+                     struct errmsg *msg) MUST_CHECK;
+
+/* Any thread. Never blocks longer than the queue's mutex; never fails. */
+void mailbox_post(struct mailbox *m, struct letter *l);
+
+/* Receiver's thread, when no sender is left. Letters still queued are handed to fn first. */
+void mailbox_free(struct mailbox *m);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_COMMON_OPTION_H
+#define HAMMER_COMMON_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+
+/*
+ * One declaration per option: a row feeds the argv parser, the environment, --help and (later) the
+ * man page and completion. Rows point into the caller's struct by offset. Errors name the flag, the
+ * value and the accepted form, made from the row:
+ *   "--connections 0: accepted is a whole number from 1 to 1000000"
+ */
+
+enum option_type {
+    OPTION_FLAG,     /* bool, takes no value */
+    OPTION_U32,      /* uint32_t, min..max */
+    OPTION_COUNT,    /* uint64_t through units_parse_count, min..max */
+    OPTION_DURATION, /* uint64_t ns through units_parse_duration, min..max */
+    OPTION_RATE,     /* struct rate */
+    OPTION_STRING,   /* char *, owned by the struct (mem_strdup); the last one wins */
+    OPTION_LIST,     /* struct option_list, repeatable */
+    OPTION_CUSTOM    /* parse(row, value, target, msg) decides */
+};
+
+/* Strings in the order given; each and the array are owned. */
+struct option_list {
+    char **items;
+    size_t n;
+};
+
+struct option_row {
+    const char *name;    /* long name without the dashes: "connections" */
+    const char *aliases; /* space-separated further spellings, dashes included: "-c", "-m -X", "" */
+    enum option_type type;
+    size_t offset;        /* of the member in the target struct */
+    size_t set_offset;    /* of a bool set to true when given; OPTION_NO_SET = none */
+    uint64_t min, max;    /* U32, COUNT; DURATION in ns */
+    uint64_t bare_unit;   /* DURATION: what a bare number means, ns */
+    const char *accepted; /* CUSTOM, STRING: accepted form for error texts ("HOST:PORT") */
+    const char *meta;     /* placeholder in --help: "N", "TIME" */
+    const char *text;     /* one help sentence, default included */
+    enum err (*parse)(const struct option_row *row, const char *value, void *target,
+                      struct errmsg *msg);
+};
+
+#define OPTION_NO_SET SIZE_MAX
+
+/* Parses argv[1..] into *target. `--name=value`, `--name value`, `-nvalue`, `-n value`; `--` ends
+ * the options. Positional arguments are put, in order, into `rest` (pointers into argv). Unknown
+ * flags are ERR_INVALID and suggest the nearest known one. A value is required even if it begins
+ * with '-' (so `-r -5` says that -5 is not acceptable). On error the target may be half filled:
+ * free it as usual. */
+enum err option_parse(const struct option_row *rows, size_t n_rows, int argc, char *const *argv,
+                      void *target, const char **rest, size_t rest_max, size_t *n_rest,
+                      struct errmsg *msg) MUST_CHECK;
+
+/* Options from the environment, HAMMER_<NAME> with '-' as '_'; used before argv, so flags win. */
+enum err option_environment(const struct option_row *rows, size_t n_rows, void *target,
+                            struct errmsg *msg) MUST_CHECK;
+
+/* Prints aligned help lines for the rows, at most 100 columns. */
+void option_help(const struct option_row *rows, size_t n_rows, FILE *out);
+
+/* Frees OPTION_STRING and OPTION_LIST members of the target and zeroes them. */
+void option_clear(const struct option_row *rows, size_t n_rows, void *target);
+
+void option_list_add(struct option_list *l, const char *item);
+void option_list_clear(struct option_list *l);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_CONTROLLER_REPORT_H
+#define HAMMER_CONTROLLER_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "controller/run/result.h"
+
+/* Report formats: one file each, ending in its const entry; numbers come from the result only. */
+
+struct report_options {
+    bool spectrum; /* --latency: the full percentile spectrum */
+    bool verbose;  /* -v: all error texts */
+};
+
+struct report_format {
+    const char *name; /* "text", "json" */
+    enum err (*write)(const struct result *r, const struct report_options *o, FILE *out);
+};
+
+extern const struct report_format report_text;
+extern const struct report_format report_json;
+
+/* NULL when there is no such format. */
+const struct report_format *report_find(const char *name);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_CONTROLLER_COORDINATOR_H
+#define HAMMER_CONTROLLER_COORDINATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "controller/run/inventory.h"
+#include "proto/msg.h"
+#include "proto/plan.h"
+
+/*
+ * PURE: the run protocol. An event with its time goes in, actions come out through `emit`; no
+ * socket, no clock, no file. Every wait has a deadline; commands are repeated until answered, so
+ * lost, delayed, repeated and reordered messages only cost time.
+ *
+ * One agent:
+ *   DIALING -> GREETING -> HELD -> PREPARING -> PREPARED -> PROBING -> PROBED -> ARMING -> ARMED
+ *   -> RUNNING -> STOPPING -> DONE;   from any: REFUSED (said no), LOST (connection or silence)
+ * The run: barriers all HELD, all PREPARED, all PROBED, all ARMED, all DONE.
+ */
+
+struct coordinator;
+
+enum coord_agent_state {
+    COORD_DIALING,
+    COORD_GREETING,
+    COORD_HELD,
+    COORD_PREPARING,
+    COORD_PREPARED,
+    COORD_PROBING,
+    COORD_PROBED,
+    COORD_ARMING,
+    COORD_ARMED,
+    COORD_RUNNING,
+    COORD_STOPPING,
+    COORD_DONE,
+    COORD_REFUSED,
+    COORD_LOST,
+    COORD_STATES
+};
+
+enum coord_event_kind {
+    COORD_EV_BEGIN,     /* start dialling */
+    COORD_EV_UP,        /* agent's link is up */
+    COORD_EV_DOWN,      /* agent's link went down; reason */
+    COORD_EV_MESSAGE,   /* msg, rx_ns */
+    COORD_EV_TICK,      /* coordinator_deadline has come */
+    COORD_EV_INTERRUPT, /* Ctrl-C */
+    COORD_EV_ABORT      /* the caller cannot go on (e.g. undecodable snapshot); reason */
+};
+
+struct coord_event {
+    enum coord_event_kind kind;
+    size_t agent;
+    uint64_t now_ns;
+    uint64_t rx_ns;
+    const struct msg *msg;
+    const char *reason;
+};
+
+enum coord_action_kind {
+    COORD_DIAL,        /* agent */
+    COORD_SEND,        /* agent, msg */
+    COORD_CLOSE,       /* agent: after what was sent has left */
+    COORD_SNAPSHOT,    /* agent, msg->snapshot: new, in order, exactly once */
+    COORD_FINAL,       /* agent, msg->final: exactly once, after its last snapshot */
+    COORD_NOTE,        /* text: for the user's eyes (stderr) */
+    COORD_ALL_RUNNING, /* every agent has started */
+    COORD_FINISHED     /* last action; see coordinator_outcome */
+};
+
+struct coord_action {
+    enum coord_action_kind kind;
+    size_t agent;
+    const struct msg *msg;
+    const char *text;
+};
+
+typedef void (*coord_emit)(void *arg, const struct coord_action *a);
+
+struct coord_config {
+    const struct inventory *inventory; /* outlives the coordinator */
+    const struct plan *plan;           /* the same */
+    uint8_t owner[MSG_ID_LEN];
+    uint8_t run[MSG_ID_LEN];
+    char controller[96];
+    char boot_id[64]; /* equal to an agent's = same clock */
+    uint64_t lease_ns;
+    uint64_t interrupt_drain_ns; /* what in-flight requests get after Ctrl-C (500 ms) */
+    coord_emit emit;
+    void *arg;
+};
+
+/* How it ended, before any report is made. */
+enum coord_outcome {
+    COORD_GOING_ON,
+    COORD_COMPLETE,    /* every agent DONE */
+    COORD_COULD_NOT,   /* refused, unreachable, busy: nothing was sent to the target: exit 2 */
+    COORD_PARTIAL,     /* an agent was lost after the start: report, exit 3 */
+    COORD_INTERRUPTED, /* Ctrl-C: report, 130 */
+    COORD_NO_TARGET    /* prepared, but no agent could open a connection: report, exit 2 */
+};
+
+/* What is known of an agent, for the report. */
+struct coord_agent_info {
+    enum coord_agent_state state;
+    char name[64];
+    char build[32];
+    char problem[256]; /* why refused or lost; what PREPARED complained of */
+    char address[96];  /* target address it uses */
+    uint32_t cores;
+    struct plan_part part;
+    uint32_t connections_open;
+    bool same_clock;   /* same boot id: offset exactly 0 */
+    int64_t offset_ns; /* agent's clock - controller's */
+    uint64_t error_ns; /* bound: half the smallest round trip */
+    uint64_t rtt_ns;
+    uint64_t at_ns;      /* asked start, agent's clock */
+    uint64_t started_ns; /* true start, agent's clock; 0 = never */
+    uint64_t last_seq;   /* last merged snapshot */
+    uint32_t end_reason; /* enum end_reason, 0 = none */
+    uint64_t lost_at_ns; /* controller's clock */
+};
+
+enum err coordinator_new(const struct coord_config *cfg, struct coordinator **out,
+                         struct errmsg *msg) MUST_CHECK;
+void coordinator_free(struct coordinator *c);
+void coordinator_step(struct coordinator *c, const struct coord_event *ev);
+/* When the next COORD_EV_TICK is due; NS_NEVER after FINISHED. */
+uint64_t coordinator_deadline(const struct coordinator *c);
+enum coord_outcome coordinator_outcome(const struct coordinator *c);
+/* Sentence for COORD_COULD_NOT and others: names the agent and the reason. "" when complete. */
+const char *coordinator_reason(const struct coordinator *c);
+size_t coordinator_agents(const struct coordinator *c);
+const struct coord_agent_info *coordinator_agent(const struct coordinator *c, size_t i);
+/* Start instant on the controller's clock, 0 before arming. */
+uint64_t coordinator_t0(const struct coordinator *c);
+const char *coord_state_name(enum coord_agent_state s);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_CONTROLLER_MERGE_H
+#define HAMMER_CONTROLLER_MERGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "controller/run/result.h"
+#include "proto/snapshot.h"
+
+/*
+ * PURE: adds the agents' snapshots. Keeps one cumulative snapshot per agent (sum of deltas), one
+ * for all, and the timeline; proves at the end that each agent's own cumulative figures equal the
+ * sum. An interval closes when all live agents have reported it or at its deadline; what comes
+ * later is still added to its row. Never averages a percentile.
+ */
+
+struct merge;
+
+typedef void (*merge_interval_fn)(void *arg, const struct result_interval *row);
+
+struct merge *merge_new(size_t n_agents, uint64_t interval_ns);
+void merge_free(struct merge *m);
+/* Called once per interval, in order, when it closes (live line). May be NULL. */
+void merge_on_interval(struct merge *m, merge_interval_fn fn, void *arg);
+
+/* Takes a copy of what it needs. A seq that is not the next one of this agent is ERR_CORRUPT (the
+ * coordinator delivers in order). */
+enum err merge_add(struct merge *m, size_t agent, const struct snapshot *s,
+                   struct errmsg *msg) MUST_CHECK;
+/* The agent's cumulative snapshot: ERR_CORRUPT + text when it differs from the sum of deltas. */
+enum err merge_final(struct merge *m, size_t agent, const struct snapshot *s,
+                     struct errmsg *msg) MUST_CHECK;
+/* No more will come from this agent: intervals no longer wait for it. */
+void merge_gone(struct merge *m, size_t agent);
+/* Closes intervals that ended more than `grace_ns` before run time `t_ns`. */
+void merge_tick(struct merge *m, uint64_t t_ns, uint64_t grace_ns);
+
+/* Closes everything and moves totals, per-agent totals and timeline into the result. */
+void merge_finish(struct merge *m, struct result *into);
+
+#endif

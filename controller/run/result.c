@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/run/result.h"
+
+#include <math.h>
+
+#include "common/mem.h"
+
+static const char *const status_names[STATUS_COUNT] = {
+    [STATUS_VALID] = "valid",
+    [STATUS_SERVER_LIMITED] = "server-limited",
+    [STATUS_GENERATOR_LIMITED] = "generator-limited",
+    [STATUS_INCOMPLETE] = "incomplete",
+    [STATUS_NO_DATA] = "no-data",
+    [STATUS_UNREACHABLE] = "unreachable",
+    [STATUS_INTERRUPTED] = "interrupted",
+};
+
+static const char *const agent_state_names[] = {
+    [RESULT_DONE] = "done",
+    [RESULT_STOPPED] = "stopped",
+    [RESULT_LOST] = "lost",
+    [RESULT_REFUSED] = "refused",
+};
+
+const char *result_status_name(enum result_status s)
+{
+    return status_names[s];
+}
+
+const char *result_agent_state_name(enum result_agent_state s)
+{
+    return agent_state_names[s];
+}
+
+struct result *result_new(size_t n_agents)
+{
+    struct result *r = mem_calloc(1, sizeof *r);
+    r->n_agents = n_agents;
+    r->agents = mem_calloc(n_agents, sizeof *r->agents);
+    r->total = snapshot_new();
+    for (size_t i = 0; i < n_agents; i++)
+        r->agents[i].total = snapshot_new();
+    return r;
+}
+
+void result_free(struct result *r)
+{
+    if (r == NULL)
+        return;
+    for (size_t i = 0; i < r->n_agents; i++)
+        snapshot_free(r->agents[i].total);
+    snapshot_free(r->total);
+    mem_free(r->agents);
+    mem_free(r->intervals);
+    mem_free(r);
+}
+
+bool result_all_due(const struct snapshot *s, const struct hist *corrected, double percentile,
+                    uint64_t *value)
+{
+    struct counters c = snapshot_counters(s);
+    uint64_t rank = hist_rank(percentile, c.scheduled);
+    if (rank > hist_count(corrected))
+        return false;
+    *value = hist_value_at_rank(corrected, rank);
+    return true;
+}
+
+bool result_supports(double percentile, uint64_t n)
+{
+    if (percentile <= 0 || percentile >= 100)
+        return n > 0;
+    return (double)n >= ceil(log(0.05) / log(percentile / 100));
+}

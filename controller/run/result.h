@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_CONTROLLER_RESULT_H
+#define HAMMER_CONTROLLER_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "proto/plan.h"
+#include "proto/snapshot.h"
+
+/* Everything a report and the verdict need about a finished (or cut) run. Built by the command from
+ * coordinator and merge; read-only afterwards. */
+
+enum result_agent_state {
+    RESULT_DONE,    /* ran to its end */
+    RESULT_STOPPED, /* stopped on our word */
+    RESULT_LOST,
+    RESULT_REFUSED
+};
+
+struct result_agent {
+    char name[64];
+    char address[128];
+    char version[32];
+    enum result_agent_state state;
+    char problem[256];
+    uint32_t weight, threads, connections;
+    bool same_clock;
+    int64_t clock_offset_ns;
+    uint64_t clock_error_ns;
+    int64_t start_error_ns; /* true start - asked start; valid when started */
+    bool started;
+    bool checked;           /* sum(deltas) == cumulative was proven */
+    struct snapshot *total; /* owned; sum of its deltas (never NULL) */
+};
+
+/* Percentiles etc. of one interval over all agents. */
+struct result_latency {
+    uint64_t count, min, mean, p50, p99, max;
+};
+
+struct result_interval {
+    uint64_t from_ns, to_ns;
+    uint64_t sent, completed, errors; /* errors = http_errors + failed + timeouts */
+    struct result_latency corrected, uncorrected;
+    uint32_t agents_reporting;
+    uint64_t backlog;
+    uint64_t cpu_busy_ppm;
+    uint64_t send_lag_p99, receive_p99; /* this interval's, over all agents */
+};
+
+enum result_status {
+    STATUS_VALID,
+    STATUS_SERVER_LIMITED,
+    STATUS_GENERATOR_LIMITED,
+    STATUS_INCOMPLETE,
+    STATUS_NO_DATA,
+    STATUS_UNREACHABLE,
+    STATUS_INTERRUPTED,
+    STATUS_COUNT
+};
+
+#define VERDICT_REASONS_MAX 16
+
+struct verdict {
+    enum result_status status; /* decides the exit code: first of 130, 2, 3, 4, 0 */
+    bool also_server_limited;  /* valid or generator-limited, and the server limited as well */
+    int exit_code;
+    size_t n_reasons;
+    char reasons[VERDICT_REASONS_MAX][256];
+};
+
+struct result {
+    char run_id[33]; /* hex */
+    char name[64];
+    uint64_t started_wall_ns; /* for printing only */
+    uint64_t duration_ns;     /* planned load, or what there was of it when it was cut short */
+    uint64_t end_ns;          /* last interval's end, ns after t0 */
+    const struct plan *plan;
+    bool interrupted;
+    bool no_target; /* no connection to the target ever opened */
+    size_t n_agents;
+    struct result_agent *agents;
+    struct snapshot *total; /* all agents added */
+    size_t n_intervals;
+    struct result_interval *intervals;
+    struct verdict verdict;
+};
+
+/* Zeroed result; totals are empty snapshots. */
+struct result *result_new(size_t n_agents);
+void result_free(struct result *r);
+const char *result_status_name(enum result_status s); /* "valid" "server-limited" ... */
+const char *result_agent_state_name(enum result_agent_state s);
+
+/* The all-due view (DESIGN section 3): timeouts, failures, unfinished and unsent count as
+ * infinitely late. Value at percentile p; false = the rank falls on one of them (print ">= limit").
+ */
+bool result_all_due(const struct snapshot *s, const struct hist *corrected, double percentile,
+                    uint64_t *value);
+/* Can n samples support the percentile? n >= ln 0.05 / ln p (one-sided 95 % upper bound exists,
+ * research: measurement 3.1). 100 and 0 always can. */
+bool result_supports(double percentile, uint64_t n);
+
+#endif

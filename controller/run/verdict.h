@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_CONTROLLER_VERDICT_H
+#define HAMMER_CONTROLLER_VERDICT_H
+
+#include "controller/run/result.h"
+
+/*
+ * PURE: what the run is worth, and the exit code (DESIGN section 4). Bounds of the generator's own
+ * delay, per interval: send lag or receive delay p99 > max(1 ms, 25 % of corrected p50)
+ * (research: measurement section 3, Lancet).
+ */
+void verdict_eval(struct result *r);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_PROTO_PLAN_H
+#define HAMMER_PROTO_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/option.h"
+#include "common/units.h"
+#include "proto/schedule.h"
+
+/*
+ * What is to be sent, by the user's words: one struct, one option row per member. The controller
+ * fills it from flags, checks it and ships it whole; every agent gets the same bytes plus its part.
+ */
+
+#define PLAN_BODY_MAX    (4u << 20)
+#define PLAN_HEADERS_MAX 64
+#define PLAN_URL_MAX     8192
+
+struct plan {
+    char *url;
+    char *method;               /* upper or any case token, RFC 9110 section 9.1 */
+    struct option_list headers; /* "Name: value" as given, checked */
+    char *data;                 /* --data; NULL = none */
+    char *body_file;            /* --body FILE; read into body by plan_check, not shipped */
+    uint8_t *body;              /* owned; NULL = none */
+    size_t body_len;
+    struct rate rate;     /* num 0 = not given */
+    uint64_t duration_ns; /* NS_NEVER = not bounded by time */
+    uint64_t requests;    /* UINT64_MAX = not bounded by count */
+    uint64_t timeout_ns;
+    uint64_t interval_ns;
+    uint32_t connections; /* whole run */
+    uint32_t threads;     /* per agent; 0 = the agent's default */
+    bool forever;
+    bool duration_set, requests_set, connections_set, threads_set, rate_set;
+};
+
+/* One agent's part of the plan, cut by the controller. */
+struct plan_part {
+    uint32_t total, first, weight; /* residues, see struct share */
+    uint32_t connections;          /* this agent's, >= threads */
+    uint32_t threads;
+};
+
+/* Option rows of the plan; `target` of option_parse is a struct plan. */
+const struct option_row *plan_options(size_t *n);
+
+/* DESIGN section 6 defaults. */
+void plan_defaults(struct plan *p);
+
+/* After parsing: reads the body file, applies defaults that depend on others (-d 10s when neither
+ * -d nor -n), refuses contradictions and CR, LF, NUL in method, path and headers. Every error names
+ * the flag, the value and the accepted form. */
+enum err plan_check(struct plan *p, struct errmsg *msg) MUST_CHECK;
+
+/* Splits connections by weight (largest remainder, at least 1 each) and settles the thread count:
+ * threads = plan's, else the smaller of 4 and the agent's cores; an explicit -c below the number of
+ * workers is an error when -t was explicit, else threads shrink to fit. Sum of connections is the
+ * plan's (or, by default, the larger of 50 and the number of workers). */
+enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_t *cores, size_t n,
+                    struct plan_part *parts, struct errmsg *msg) MUST_CHECK;
+
+void plan_clear(struct plan *p); /* frees members, zeroes */
+enum err plan_copy(struct plan *to, const struct plan *from) MUST_CHECK;
+
+/* Wire form (msgpack map, keys in docs/protocol.md). encode: *buf is malloc'ed, caller frees.
+ * decode: `to` is initialised; bounded, nothing is trusted; the same checks as plan_check. */
+enum err plan_encode(const struct plan *p, uint8_t **buf, size_t *len) MUST_CHECK;
+enum err plan_decode(const uint8_t *buf, size_t len, struct plan *to,
+                     struct errmsg *msg) MUST_CHECK;
+
+#endif

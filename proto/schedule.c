@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/schedule.h"
+
+#include <inttypes.h>
+
+#include "common/clock.h"
+
+typedef unsigned __int128 u128;
+
+/* Keeps every product below in 128 bits, with room: index (64) x 1e9 x den (63). */
+#define DEN_MAX (UINT64_C(1) << 33)
+
+uint64_t schedule_due_of_index(const struct rate *rate, uint64_t i)
+{
+    u128 due = (u128)i * (NS_PER_SEC * rate->den) / rate->num;
+    return due > UINT64_MAX ? UINT64_MAX : (uint64_t)due;
+}
+
+/* Number of global indices due at or before ns: floor(i*k/num) <= ns  <=>  i*k < (ns+1)*num. */
+static uint64_t global_until(const struct rate *rate, uint64_t ns)
+{
+    u128 k = (u128)NS_PER_SEC * rate->den;
+    u128 n = (((u128)ns + 1) * rate->num + k - 1) / k;
+    return n > UINT64_MAX ? UINT64_MAX : (uint64_t)n;
+}
+
+/* How many of the first `global` indices belong to the shard. */
+static uint64_t owned_below(const struct share *s, uint64_t global)
+{
+    uint64_t rest = global % s->total;
+    uint64_t mine = rest <= s->first ? 0 : rest - s->first;
+    if (mine > s->weight)
+        mine = s->weight;
+    mine += global / s->total * s->weight;
+    return mine <= s->thread ? 0 : (mine - s->thread - 1) / s->threads + 1;
+}
+
+static enum err check_share(const struct share *s, struct errmsg *msg)
+{
+    if (s->total == 0 || s->weight == 0 || s->first >= s->total || s->weight > s->total - s->first)
+        return errmsg_set(msg, ERR_INVALID,
+                          "share %" PRIu32 "+%" PRIu32 " of %" PRIu32
+                          ": accepted is a part of at least 1 inside the total",
+                          s->first, s->weight, s->total);
+    if (s->threads == 0 || s->thread >= s->threads)
+        return errmsg_set(msg, ERR_INVALID,
+                          "thread %" PRIu32 " of %" PRIu32 ": accepted is 0 to threads - 1",
+                          s->thread, s->threads);
+    return ERR_OK;
+}
+
+enum err schedule_init(struct schedule *s, const struct rate *rate, const struct share *share,
+                       uint64_t duration_ns, uint64_t requests, struct errmsg *msg)
+{
+    if (rate->num == 0 || rate->den == 0 || rate->den > DEN_MAX)
+        return errmsg_set(msg, ERR_INVALID,
+                          "rate %" PRIu64 "/%" PRIu64
+                          ": accepted is a positive fraction with a denominator up to 2^33",
+                          rate->num, rate->den);
+    enum err e = check_share(share, msg);
+    if (e != ERR_OK)
+        return e;
+    *s = (struct schedule){
+        .rate = *rate, .share = *share, .duration_ns = duration_ns, .requests = requests};
+    uint64_t total = schedule_total(s);
+    s->count = total == UINT64_MAX ? UINT64_MAX : owned_below(share, total);
+    return ERR_OK;
+}
+
+uint64_t schedule_total(const struct schedule *s)
+{
+    if (s->duration_ns == 0)
+        return 0;
+    uint64_t timed =
+        s->duration_ns == NS_NEVER ? UINT64_MAX : global_until(&s->rate, s->duration_ns - 1);
+    return timed < s->requests ? timed : s->requests;
+}
+
+uint64_t schedule_index(const struct schedule *s, uint64_t n)
+{
+    const struct share *sh = &s->share;
+    u128 mine = (u128)n * sh->threads + sh->thread;
+    u128 index = mine / sh->weight * sh->total + sh->first + (uint64_t)(mine % sh->weight);
+    return index > UINT64_MAX ? UINT64_MAX : (uint64_t)index;
+}
+
+uint64_t schedule_due(const struct schedule *s, uint64_t n)
+{
+    return schedule_due_of_index(&s->rate, schedule_index(s, n));
+}
+
+uint64_t schedule_due_until(const struct schedule *s, uint64_t ns)
+{
+    uint64_t n = owned_below(&s->share, global_until(&s->rate, ns));
+    return n < s->count ? n : s->count;
+}

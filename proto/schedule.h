@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_PROTO_SCHEDULE_H
+#define HAMMER_PROTO_SCHEDULE_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/units.h"
+
+/*
+ * PURE: which requests a shard owns and when each is due. Request i of the whole run is due
+ * i * 1e9 * den / num ns after t0 (128-bit integer arithmetic, rounded down, never accumulated).
+ * Agent k of weights w owns w_k consecutive residues of i mod sum(w); thread j of T owns every T-th
+ * of the agent's own requests, from its j-th. The union over agents and threads IS the
+ * single-machine schedule. No clock, no I/O, no state: any thread.
+ */
+
+/* What part of the global index a shard owns. */
+struct share {
+    uint32_t total;   /* sum of all agents' weights, >= 1 */
+    uint32_t first;   /* first residue of this agent */
+    uint32_t weight;  /* number of its residues, >= 1; first + weight <= total */
+    uint32_t threads; /* T >= 1 */
+    uint32_t thread;  /* 0 .. T-1 */
+};
+
+struct schedule {
+    struct rate rate;
+    struct share share;
+    uint64_t duration_ns; /* due < duration; NS_NEVER = no end */
+    uint64_t requests;    /* global limit on the index; UINT64_MAX = none */
+    uint64_t count;       /* requests of this shard; UINT64_MAX = endless */
+};
+
+/* Checks and completes (count). ERR_INVALID names what is wrong in msg. */
+enum err schedule_init(struct schedule *s, const struct rate *rate, const struct share *share,
+                       uint64_t duration_ns, uint64_t requests, struct errmsg *msg) MUST_CHECK;
+
+/* Global index of the shard's n-th request. */
+uint64_t schedule_index(const struct schedule *s, uint64_t n);
+/* Due time of the shard's n-th request, ns after t0; saturates at UINT64_MAX. */
+uint64_t schedule_due(const struct schedule *s, uint64_t n);
+/* How many of the shard's requests are due at or before `ns` after t0 (never more than count). */
+uint64_t schedule_due_until(const struct schedule *s, uint64_t ns);
+/* Requests of the whole run (all shards). */
+uint64_t schedule_total(const struct schedule *s);
+/* Due time of global index i. */
+uint64_t schedule_due_of_index(const struct rate *rate, uint64_t i);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_PROTO_SNAPSHOT_H
+#define HAMMER_PROTO_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/counters.h"
+#include "common/err.h"
+#include "common/hist.h"
+
+/*
+ * What was measured in one interval (deltas) or in a whole run (cumulative): a list of series, each
+ * {stage, request name, counters, histograms by kind}, plus status codes, error texts and the
+ * generator's own health. Adding is associative and commutative; percentiles come from added
+ * histograms only. New kinds add rows, not formats.
+ */
+
+#define SNAPSHOT_SERIES_MAX 64
+#define SNAPSHOT_STATUS_MIN 100
+#define SNAPSHOT_STATUS_MAX 599
+#define SNAPSHOT_ERRORS_MAX 32 /* different texts; the rest is counted in errors_other */
+#define SNAPSHOT_ERROR_TEXT 96
+
+enum hist_kind {
+    HIST_CORRECTED,   /* response - due */
+    HIST_UNCORRECTED, /* response - actual send */
+    HIST_SEND_LAG,    /* send - due while a connection was idle: hammer's own delay */
+    HIST_WAIT,        /* send - due while every connection was busy: the server's */
+    HIST_RECEIVE,     /* read - arrival in the kernel: hammer's own delay */
+    HIST_KINDS
+};
+
+const char *
+hist_kind_name(enum hist_kind k); /* "corrected" "uncorrected" "send" "wait" "receive" */
+
+struct series {
+    uint32_t stage;
+    char name[64]; /* request name; "" for the only one */
+    struct counters counters;
+    struct hist *hists[HIST_KINDS]; /* owned, default geometry; NULL = nothing recorded */
+};
+
+struct error_row {
+    char text[SNAPSHOT_ERROR_TEXT];
+    uint64_t count;
+};
+
+struct snapshot {
+    uint64_t seq;     /* 1.. ; 0 in a cumulative one */
+    uint64_t from_ns; /* interval bounds, ns after t0 */
+    uint64_t to_ns;
+    uint32_t intervals; /* how many were added together (1 normally) */
+    bool cumulative;
+    uint64_t backlog;      /* due but not sent at to_ns; gauge: the later one wins, agents add up */
+    uint64_t in_flight;    /* the same */
+    uint64_t cpu_ns;       /* CPU time of the workers */
+    uint64_t cpu_busy_ppm; /* busiest worker's CPU share in the interval, parts per million; max */
+    uint64_t censored_age_ns; /* largest known age of a request that never completed; max */
+    size_t n_series;
+    struct series *series;                    /* owned, sorted by (stage, name) */
+    uint64_t status[SNAPSHOT_STATUS_MAX + 1]; /* by code; below 100 unused */
+    size_t n_errors;
+    struct error_row errors[SNAPSHOT_ERRORS_MAX]; /* sorted by text */
+    uint64_t errors_other;
+};
+
+struct snapshot *snapshot_new(void); /* no series yet */
+void snapshot_free(struct snapshot *s);
+struct snapshot *snapshot_copy(const struct snapshot *s);
+
+/* The series, created when missing. NULL when SNAPSHOT_SERIES_MAX is reached. */
+struct series *snapshot_series(struct snapshot *s, uint32_t stage, const char *name);
+/* The histogram, created when missing. */
+struct hist *series_hist(struct series *s, enum hist_kind k);
+/* Adds `count` to the row of the text; overflow rows go to errors_other. */
+void snapshot_add_error(struct snapshot *s, const char *text, uint64_t count);
+
+/* into += from: counters, histograms, status, errors, cpu; bounds become the union. With
+ * `same_agent` the gauges are taken from the later one, else they add up. */
+enum err snapshot_add(struct snapshot *into, const struct snapshot *from,
+                      bool same_agent) MUST_CHECK;
+
+/* Counters of all series added up; histogram of a kind over all series (caller frees, never NULL).
+ */
+struct counters snapshot_counters(const struct snapshot *s);
+struct hist *snapshot_hist(const struct snapshot *s, enum hist_kind k);
+
+/* Are the two equal in everything that must not be lost: counters, buckets, status, errors? On a
+ * difference msg names the first one. Used for sum(deltas) == cumulative. */
+bool snapshot_same_data(const struct snapshot *a, const struct snapshot *b, struct errmsg *msg);
+
+/* msgpack map, keys in docs/protocol.md; *buf is the caller's (mem_free). */
+enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len) MUST_CHECK;
+/* Bounded; every histogram is validated before anything is returned; counters and histogram totals
+ * must agree (completed == corrected count) else ERR_CORRUPT. */
+enum err snapshot_decode(const uint8_t *buf, size_t len, struct snapshot **out) MUST_CHECK;
+
+#endif
