@@ -1,8 +1,122 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
-int main(void)
+#include "agent/service/agent_options.h"
+#include "agent/service/server.h"
+#include "common/host.h"
+#include "common/log.h"
+#include "common/loop.h"
+#include "proto/link.h"
+
+#define EXIT_BAD_INPUT 1
+#define EXIT_COULD_NOT 2
+
+static void usage(void)
 {
-    fprintf(stderr, "hammer-agent: not assembled yet\n");
-    return 2;
+    size_t n;
+    const struct option_row *rows = agent_options(&n);
+    printf("usage: hammer-agent --listen URL [flags]\n\n"
+           "Waits for hammer-ctl and sends the load it is told to send.\n\n");
+    option_help(rows, n, stdout);
+}
+
+/* Written beside and renamed, so that a reader never sees half a line. */
+static enum err write_port_file(const char *path, const char *url, struct errmsg *msg)
+{
+    char tmp[4096];
+    int n = snprintf(tmp, sizeof tmp, "%s.tmp", path);
+    if (n < 0 || (size_t)n >= sizeof tmp)
+        return errmsg_set(msg, ERR_INVALID, "--port-file %s: the name is too long", path);
+    FILE *f = fopen(tmp, "w");
+    if (f == NULL)
+        return errmsg_set(msg, ERR_SYSTEM, "--port-file %s: %s", path, strerror(errno));
+    fprintf(f, "%s\n", url);
+    if (fclose(f) != 0 || rename(tmp, path) != 0)
+        return errmsg_set(msg, ERR_SYSTEM, "--port-file %s: %s", path, strerror(errno));
+    return ERR_OK;
+}
+
+static void on_signal(int signo, void *arg)
+{
+    log_info("main", "%s: shutting down", strsignal(signo));
+    server_shutdown(arg);
+}
+
+static enum err serve(const struct agent_options *o, const struct policy *policy,
+                      struct errmsg *msg)
+{
+    struct loop *loop = NULL;
+    struct server *server = NULL;
+    char name[64];
+    host_name(name, sizeof name);
+    enum err e = loop_new(&loop, msg);
+    if (e != ERR_OK)
+        return e;
+    struct server_config cfg = {.loop = loop,
+                                .policy = policy,
+                                .url = o->listen,
+                                .name = o->name != NULL ? o->name : name,
+                                .once = o->once};
+    e = server_new(&cfg, &server, msg);
+    if (e == ERR_OK)
+        e = loop_signal(loop, SIGTERM, on_signal, server);
+    if (e == ERR_OK)
+        e = loop_signal(loop, SIGINT, on_signal, server);
+    if (e == ERR_OK && o->port_file != NULL)
+        e = write_port_file(o->port_file, server_url(server), msg);
+    if (e == ERR_OK) {
+        log_info("main", "version %s listens on %s", HAMMER_VERSION, server_url(server));
+        if (o->insecure_listen)
+            log_warn("main", "--insecure-listen: whoever connects commands the load");
+        loop_run(loop);
+    }
+    server_free(server);
+    loop_free(loop);
+    return e;
+}
+
+int main(int argc, char **argv)
+{
+    struct agent_options o = {0};
+    struct policy policy;
+    struct errmsg msg = {{0}};
+    size_t n, n_rest = 0;
+    const char *rest[1];
+    const struct option_row *rows = agent_options(&n);
+    enum err e = option_environment(rows, n, &o, &msg);
+    if (e == ERR_OK)
+        e = option_parse(rows, n, argc, argv, &o, rest, 1, &n_rest, &msg);
+    if (e == ERR_OK && n_rest > 0)
+        e = errmsg_set(&msg, ERR_INVALID, "%s: hammer-agent takes no argument", rest[0]);
+    if (e == ERR_OK && (o.help || o.version)) {
+        if (o.help)
+            usage();
+        else
+            printf("hammer-agent %s\n", HAMMER_VERSION);
+        agent_options_clear(&o);
+        return 0;
+    }
+    if (e == ERR_OK)
+        e = agent_options_check(&o, &policy, &msg);
+    int code = EXIT_BAD_INPUT;
+    if (e == ERR_OK) {
+        log_open("hammer-agent", o.verbose ? LOG_LEVEL_DEBUG
+                                 : o.once  ? LOG_LEVEL_WARN
+                                           : LOG_LEVEL_INFO);
+        if (o.once)
+            prctl(PR_SET_PDEATHSIG, SIGTERM); /* a spawned agent goes with its controller */
+        signal(SIGPIPE, SIG_IGN);
+        link_block_signals();
+        code = EXIT_COULD_NOT;
+        e = serve(&o, &policy, &msg);
+    }
+    if (e != ERR_OK)
+        fprintf(stderr, "hammer-agent: %s\n", msg.text[0] != '\0' ? msg.text : err_str(e));
+    agent_options_clear(&o);
+    return e == ERR_OK ? 0 : code;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
+#include "controller/cmd/cmd.h"
 
-int main(void)
+int main(int argc, char **argv)
 {
-    fprintf(stderr, "hammer-ctl: not assembled yet\n");
-    return 2;
+    return cmd_main(argc, argv);
 }

@@ -64,6 +64,10 @@ enum err plan_check(struct plan *p, struct errmsg *msg) MUST_CHECK;
 enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_t *cores, size_t n,
                     struct plan_part *parts, struct errmsg *msg) MUST_CHECK;
 
+/* A part that came over the wire: residues inside the total, at least one thread and at least as
+ * many connections as threads, both within the bounds of the options. */
+enum err plan_part_check(const struct plan_part *part, struct errmsg *msg) MUST_CHECK;
+
 void plan_clear(struct plan *p); /* frees members, zeroes */
 enum err plan_copy(struct plan *to, const struct plan *from) MUST_CHECK;
 

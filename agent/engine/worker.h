@@ -52,9 +52,10 @@ void worker_arm(struct worker *w, uint64_t t0_ns);
 /* See engine_stop. May be called in any phase, several times. */
 void worker_halt(struct worker *w, uint64_t drain_ns);
 void worker_give(struct worker *w, struct part *p);
-/* Ends the thread (halting at once if it still runs) and frees everything; letters it posted must
- * have been received before: call it after the final part, or drain the mailbox afterwards with
- * worker letters discarded. */
+/* Ends the thread (halting at once if it still runs). What it posted stays valid until worker_free,
+ * so the caller can drain the mailbox between the two. */
+void worker_join(struct worker *w);
+/* Joins if that was not done, and frees everything, letters included. NULL is fine. */
 void worker_free(struct worker *w);
 
 #endif

@@ -21,7 +21,7 @@
 struct control;
 
 struct control_config {
-    struct loop *loop; /* passed through to run_ops.prepare */
+    struct run_env env; /* passed through to run_ops.prepare */
     const struct run_ops *run;
     char agent[64];
     char boot_id[64];
@@ -47,5 +47,7 @@ uint64_t control_deadline(const struct control *c); /* next instant control_tick
 /* SIGTERM: halt the run; true once nothing is left to do. */
 bool control_shutdown(struct control *c, uint64_t now_ns);
 enum agent_state control_state(const struct control *c);
+/* Does this connection hold the agent? */
+bool control_is_owner(const struct control *c, const void *conn);
 
 #endif

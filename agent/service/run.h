@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "agent/service/policy.h"
 #include "common/err.h"
 #include "common/loop.h"
 #include "proto/plan.h"
@@ -33,12 +34,19 @@ struct run_info {
     struct snapshot *snapshot;
 };
 
+/* What a run borrows from the process; outlives it. */
+struct run_env {
+    struct loop *loop;
+    const struct policy *policy;
+};
+
 typedef void (*run_fn)(void *arg, enum run_event ev, struct run_info *info);
 
 struct run_ops {
     /* Takes a copy of plan and part. Answers later with RUN_PREPARED or RUN_REFUSED. */
-    enum err (*prepare)(struct loop *loop, const struct plan *plan, const struct plan_part *part,
-                        run_fn fn, void *arg, struct run **out, struct errmsg *msg);
+    enum err (*prepare)(const struct run_env *env, const struct plan *plan,
+                        const struct plan_part *part, run_fn fn, void *arg, struct run **out,
+                        struct errmsg *msg);
     void (*arm)(struct run *r, uint64_t t0_ns);
     void (*halt)(struct run *r, uint64_t drain_ns);
     /* Frees in any phase; no event afterwards. */

@@ -55,6 +55,28 @@ void result_free(struct result *r)
     mem_free(r);
 }
 
+/* How long the plan wants to send, NS_NEVER when it has no end. */
+static uint64_t planned_ns(const struct plan *p)
+{
+    uint64_t ns = p->duration_ns;
+    if (p->requests == UINT64_MAX || p->rate.num == 0)
+        return ns;
+    uint64_t counted = schedule_due_of_index(&p->rate, p->requests);
+    return counted < ns ? counted : ns;
+}
+
+void result_settle(struct result *r)
+{
+    uint64_t planned = planned_ns(r->plan);
+    bool cut = r->interrupted || r->no_target;
+    for (size_t i = 0; i < r->n_agents; i++)
+        cut = cut || r->agents[i].state != RESULT_DONE;
+    r->end_ns = r->total->to_ns;
+    r->duration_ns = planned;
+    if (r->end_ns < planned && (cut || planned == UINT64_MAX))
+        r->duration_ns = r->end_ns;
+}
+
 bool result_all_due(const struct snapshot *s, const struct hist *corrected, double percentile,
                     uint64_t *value)
 {

@@ -92,6 +92,8 @@ struct result {
 /* Zeroed result; totals are empty snapshots. */
 struct result *result_new(size_t n_agents);
 void result_free(struct result *r);
+/* Fills duration_ns and end_ns from the plan and the totals; call it before verdict_eval. */
+void result_settle(struct result *r);
 const char *result_status_name(enum result_status s); /* "valid" "server-limited" ... */
 const char *result_agent_state_name(enum result_agent_state s);
 

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/service/control.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/service/outbox.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/sm.h"
+
+#define RETRY_NS  (50 * NS_PER_MS) /* when the link could not take a snapshot */
+#define LEASE_MIN (3 * NS_PER_SEC)
+#define LEASE_MAX (60 * NS_PER_SEC)
+#define ANY_RUN   (SM_BIT(AGENT_IDLE) | SM_BIT(AGENT_DRAINING) | SM_BIT(AGENT_ENDED))
+
+static const struct sm_state states[AGENT_STATES] = {
+    [AGENT_IDLE] = {"idle", SM_BIT(AGENT_HELD)},
+    [AGENT_HELD] = {"held", SM_BIT(AGENT_IDLE) | SM_BIT(AGENT_PREPARING) | SM_BIT(AGENT_ENDED)},
+    [AGENT_PREPARING] = {"preparing", ANY_RUN | SM_BIT(AGENT_PREPARED) | SM_BIT(AGENT_HELD)},
+    [AGENT_PREPARED] = {"prepared", ANY_RUN | SM_BIT(AGENT_ARMED)},
+    [AGENT_ARMED] = {"armed", ANY_RUN | SM_BIT(AGENT_RUNNING)},
+    [AGENT_RUNNING] = {"running", ANY_RUN},
+    [AGENT_DRAINING] = {"draining", SM_BIT(AGENT_IDLE) | SM_BIT(AGENT_ENDED)},
+    [AGENT_ENDED] = {"ended", SM_BIT(AGENT_IDLE)},
+};
+
+struct control {
+    struct control_config cfg;
+    struct sm sm;
+
+    void *owner; /* connection; NULL when IDLE */
+    uint8_t owner_id[MSG_ID_LEN];
+    char holder[96];
+    uint64_t held_since_ns;
+    uint64_t lease_ns, lease_until_ns;
+
+    struct run *run;
+    uint8_t run_id[MSG_ID_LEN];
+    uint64_t prepare_command, arm_command;
+    struct msg_prepared prepared;   /* the answer, repeated on demand */
+    struct msg_error prepare_error; /* the same; command 0 = none */
+    uint64_t arm_at_ns;
+    uint64_t started_ns, ended_ns;
+    enum end_reason end_reason;
+    char end_text[192];
+    struct outbox *outbox; /* snapshots and the final one, until acknowledged */
+    bool shutting_down;
+};
+
+static enum agent_state state(const struct control *c)
+{
+    return (enum agent_state)sm_state(&c->sm);
+}
+
+static bool send_to(struct control *c, void *conn, const struct msg *m)
+{
+    return c->cfg.send(c->cfg.arg, conn, m);
+}
+
+static void send_owner(struct control *c, const struct msg *m)
+{
+    if (c->owner != NULL && !send_to(c, c->owner, m))
+        log_warn(c->holder, "%s could not be sent; the controller will ask again",
+                 msg_type_name(m->type));
+}
+
+static uint64_t now(const struct control *c)
+{
+    return c->cfg.now(c->cfg.arg);
+}
+
+/* --- ownership ------------------------------------------------------------------------------ */
+
+static void drop_run(struct control *c)
+{
+    if (c->run != NULL)
+        c->cfg.run->free(c->run);
+    c->run = NULL;
+    outbox_free(c->outbox);
+    c->outbox = NULL;
+    c->prepare_command = c->arm_command = 0;
+    c->prepared = (struct msg_prepared){0};
+    c->prepare_error = (struct msg_error){0};
+    c->started_ns = c->ended_ns = c->arm_at_ns = 0;
+    c->end_text[0] = '\0';
+}
+
+/* The agent is free again. A run that is still going on stops here, at once. */
+static void release(struct control *c, const char *why)
+{
+    if (state(c) == AGENT_IDLE)
+        return;
+    log_info(c->holder, "released (%s) in state %s", why, sm_name(&c->sm));
+    drop_run(c);
+    sm_move(&c->sm, AGENT_IDLE);
+    c->owner = NULL;
+    c->lease_until_ns = NS_NEVER;
+}
+
+static void refuse(struct control *c, void *conn, enum refuse_code code, const char *text)
+{
+    struct msg m = {.type = MSG_REFUSE};
+    m.refuse.code = code;
+    m.refuse.version_min = MSG_VERSION_MIN;
+    m.refuse.version_max = MSG_VERSION_MAX;
+    snprintf(m.refuse.build, sizeof m.refuse.build, "%s", HAMMER_VERSION);
+    snprintf(m.refuse.text, sizeof m.refuse.text, "%s", text);
+    if (code == REFUSE_BUSY) {
+        uint64_t t = now(c);
+        snprintf(m.refuse.holder, sizeof m.refuse.holder, "%s", c->holder);
+        m.refuse.held_ms = clock_elapsed(c->held_since_ns, t) / NS_PER_MS;
+        m.refuse.lease_left_ms = clock_elapsed(t, c->lease_until_ns) / NS_PER_MS;
+    }
+    (void)send_to(c, conn, &m);
+    c->cfg.close(c->cfg.arg, conn);
+}
+
+static void welcome(struct control *c)
+{
+    struct msg m = {.type = MSG_WELCOME};
+    m.welcome.version = MSG_VERSION_MAX;
+    snprintf(m.welcome.build, sizeof m.welcome.build, "%s", HAMMER_VERSION);
+    memcpy(m.welcome.agent, c->cfg.agent, sizeof m.welcome.agent);
+    memcpy(m.welcome.epoch, c->cfg.epoch, MSG_ID_LEN);
+    memcpy(m.welcome.boot_id, c->cfg.boot_id, sizeof m.welcome.boot_id);
+    m.welcome.state = state(c);
+    m.welcome.cores = c->cfg.cores;
+    m.welcome.fd_limit = c->cfg.fd_limit;
+    m.welcome.lease_ms = c->lease_ns / NS_PER_MS;
+    send_owner(c, &m);
+}
+
+static void on_hello(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
+{
+    const struct msg_hello *h = &m->hello;
+    if (h->version_min > MSG_VERSION_MAX || h->version_max < MSG_VERSION_MIN) {
+        char text[160];
+        snprintf(text, sizeof text,
+                 "agent %s speaks protocol %d..%d, the controller %s speaks %" PRIu32 "..%" PRIu32,
+                 HAMMER_VERSION, MSG_VERSION_MIN, MSG_VERSION_MAX, h->build, h->version_min,
+                 h->version_max);
+        refuse(c, conn, REFUSE_VERSION, text);
+        return;
+    }
+    bool same = c->owner != NULL && memcmp(c->owner_id, h->owner, MSG_ID_LEN) == 0;
+    if (c->owner != NULL && !same) {
+        refuse(c, conn, REFUSE_BUSY, "the agent is held by another controller");
+        return;
+    }
+    if (c->shutting_down) {
+        refuse(c, conn, REFUSE_STATE, "the agent is shutting down");
+        return;
+    }
+    if (same && conn != c->owner)
+        c->cfg.close(c->cfg.arg, c->owner); /* the owner came back on a new connection */
+    c->owner = conn;
+    if (!same) {
+        memcpy(c->owner_id, h->owner, MSG_ID_LEN);
+        snprintf(c->holder, sizeof c->holder, "%s", h->controller);
+        c->held_since_ns = rx_ns;
+        c->lease_ns = h->lease_ms * NS_PER_MS;
+        if (h->lease_ms == 0 || h->lease_ms > LEASE_MAX / NS_PER_MS)
+            c->lease_ns = c->cfg.lease_ns;
+        if (c->lease_ns < LEASE_MIN)
+            c->lease_ns = LEASE_MIN;
+        sm_move(&c->sm, AGENT_HELD);
+        log_info(c->holder, "holds the agent");
+    }
+    if (c->outbox != NULL)
+        outbox_rewind(c->outbox, h->ack_seq);
+    c->lease_until_ns = clock_add(rx_ns, c->lease_ns);
+    welcome(c);
+}
+
+/* --- what the run says ---------------------------------------------------------------------- */
+
+static void flush(struct control *c)
+{
+    struct msg m;
+    while (c->outbox != NULL && c->owner != NULL && outbox_peek(c->outbox, &m)) {
+        if (!send_to(c, c->owner, &m))
+            return;
+        outbox_sent(c->outbox);
+    }
+}
+
+static void on_run_prepared(struct control *c, const struct run_info *info)
+{
+    if (state(c) != AGENT_PREPARING)
+        return;
+    sm_move(&c->sm, AGENT_PREPARED);
+    c->prepared.command = c->prepare_command;
+    c->prepared.connections = info->connections;
+    c->prepared.threads = info->threads;
+    memcpy(c->prepared.address, info->address, sizeof c->prepared.address);
+    memcpy(c->prepared.problem, info->problem, sizeof c->prepared.problem);
+    struct msg m = {.type = MSG_PREPARED, .prepared = c->prepared};
+    send_owner(c, &m);
+}
+
+static void answer_error(struct control *c, uint64_t command, enum refuse_code code,
+                         const char *text)
+{
+    struct msg m = {.type = MSG_ERROR};
+    m.error.command = command;
+    m.error.code = code;
+    snprintf(m.error.text, sizeof m.error.text, "%s", text);
+    send_owner(c, &m);
+}
+
+static void fail_prepare(struct control *c, const char *why)
+{
+    log_warn(c->holder, "plan refused: %s", why);
+    c->prepare_error.command = c->prepare_command;
+    c->prepare_error.code = REFUSE_PLAN;
+    snprintf(c->prepare_error.text, sizeof c->prepare_error.text, "%s", why);
+    sm_move(&c->sm, AGENT_HELD);
+    answer_error(c, c->prepare_command, REFUSE_PLAN, why);
+}
+
+static void send_started(struct control *c)
+{
+    struct msg m = {.type = MSG_STARTED};
+    m.started.at_ns = c->arm_at_ns;
+    m.started.actual_ns = c->started_ns;
+    send_owner(c, &m);
+}
+
+static void on_run_started(struct control *c, const struct run_info *info)
+{
+    c->started_ns = info->started_ns;
+    if (state(c) == AGENT_ARMED)
+        sm_move(&c->sm, AGENT_RUNNING);
+    send_started(c);
+}
+
+static void on_run_ended(struct control *c, struct run_info *info)
+{
+    c->ended_ns = info->ended_ns;
+    if (state(c) != AGENT_DRAINING)
+        c->end_reason = END_FINISHED;
+    sm_move(&c->sm, AGENT_ENDED);
+    struct msg_final f = {
+        .reason = c->end_reason, .started_ns = c->started_ns, .ended_ns = c->ended_ns};
+    memcpy(f.text, c->end_text, sizeof f.text);
+    if (outbox_final(c->outbox, &f, info->snapshot) != ERR_OK)
+        log_error(c->holder, "the final snapshot could not be encoded");
+    snapshot_free(info->snapshot);
+    flush(c);
+}
+
+static void on_run_snapshot(struct control *c, struct run_info *info)
+{
+    if (outbox_add(c->outbox, info->snapshot) != ERR_OK)
+        log_error(c->holder, "a snapshot could not be encoded");
+    flush(c);
+}
+
+static void on_run(void *arg, enum run_event ev, struct run_info *info)
+{
+    struct control *c = arg;
+    switch (ev) {
+    case RUN_PREPARED:
+        on_run_prepared(c, info);
+        break;
+    case RUN_REFUSED:
+        if (state(c) == AGENT_PREPARING)
+            fail_prepare(c, info->problem);
+        break;
+    case RUN_STARTED:
+        on_run_started(c, info);
+        break;
+    case RUN_SNAPSHOT:
+        on_run_snapshot(c, info);
+        break;
+    case RUN_ENDED:
+        on_run_ended(c, info);
+        break;
+    }
+}
+
+/* --- commands ------------------------------------------------------------------------------- */
+
+static void start_prepare(struct control *c, const struct msg_prepare *p)
+{
+    struct plan plan = {0};
+    struct errmsg msg = {{0}};
+    struct plan_part part = {.total = p->total,
+                             .first = p->first,
+                             .weight = p->weight,
+                             .connections = p->connections,
+                             .threads = p->threads};
+    sm_move(&c->sm, AGENT_PREPARING);
+    drop_run(c);
+    c->prepare_command = p->command;
+    memcpy(c->run_id, p->run, MSG_ID_LEN);
+    enum err e = plan_decode(p->plan.data, p->plan.len, &plan, &msg);
+    if (e == ERR_OK)
+        e = plan_part_check(&part, &msg);
+    if (e == ERR_OK)
+        e = c->cfg.run->prepare(&c->cfg.env, &plan, &part, on_run, c, &c->run, &msg);
+    plan_clear(&plan);
+    if (e != ERR_OK) {
+        fail_prepare(c, msg.text[0] != '\0' ? msg.text : err_str(e));
+        return;
+    }
+    c->outbox = outbox_new();
+    log_info(c->holder, "preparing a run: %" PRIu32 " connections, %" PRIu32 " threads",
+             part.connections, part.threads);
+}
+
+static void on_prepare(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
+{
+    (void)conn, (void)rx_ns;
+    const struct msg_prepare *p = &m->prepare;
+    if (p->command == c->prepare_error.command && p->command != 0) {
+        answer_error(c, p->command, (enum refuse_code)c->prepare_error.code, c->prepare_error.text);
+    } else if (p->command == c->prepare_command && c->prepared.command == p->command) {
+        struct msg again = {.type = MSG_PREPARED, .prepared = c->prepared};
+        send_owner(c, &again);
+    } else if (p->command == c->prepare_command && p->command != 0) {
+        return; /* still at it: the answer comes by itself */
+    } else if (state(c) == AGENT_HELD) {
+        start_prepare(c, p);
+    } else {
+        answer_error(c, p->command, REFUSE_STATE, "the agent already has a run");
+    }
+}
+
+static void on_arm(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
+{
+    (void)conn;
+    const struct msg_arm *a = &m->arm;
+    if (c->started_ns != 0) {
+        send_started(c);
+        return;
+    }
+    if (state(c) == AGENT_PREPARED) {
+        if (a->at_ns <= rx_ns) {
+            answer_error(c, a->command, REFUSE_LATE, "the start instant is already past");
+            return;
+        }
+        c->arm_command = a->command;
+        c->arm_at_ns = a->at_ns;
+        sm_move(&c->sm, AGENT_ARMED);
+        c->cfg.run->arm(c->run, a->at_ns);
+    } else if (state(c) != AGENT_ARMED || a->command != c->arm_command) {
+        answer_error(c, a->command, REFUSE_STATE, "the agent is not prepared");
+        return;
+    }
+    struct msg reply = {.type = MSG_ARMED, .armed = {.command = a->command}};
+    send_owner(c, &reply);
+}
+
+static void halt(struct control *c, enum end_reason reason, const char *text, uint64_t drain_ns)
+{
+    if (state(c) != AGENT_DRAINING) {
+        c->end_reason = reason;
+        snprintf(c->end_text, sizeof c->end_text, "%s", text);
+        sm_move(&c->sm, AGENT_DRAINING);
+    }
+    c->cfg.run->halt(c->run, drain_ns);
+}
+
+/* STOP before there is a run: an empty FINAL, so that the controller has its answer. */
+static void end_without_run(struct control *c)
+{
+    struct run_info info = {.snapshot = snapshot_new(), .ended_ns = now(c)};
+    info.snapshot->cumulative = true;
+    c->end_reason = END_STOPPED;
+    c->outbox = outbox_new();
+    struct msg_final f = {.reason = END_STOPPED, .ended_ns = info.ended_ns};
+    sm_move(&c->sm, AGENT_ENDED);
+    if (outbox_final(c->outbox, &f, info.snapshot) != ERR_OK)
+        log_error(c->holder, "an empty final snapshot could not be encoded");
+    snapshot_free(info.snapshot);
+    flush(c);
+}
+
+static void on_stop(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
+{
+    (void)conn, (void)rx_ns;
+    if (state(c) == AGENT_ENDED) {
+        outbox_repeat_final(c->outbox);
+        flush(c);
+    } else if (state(c) == AGENT_HELD) {
+        drop_run(c);
+        end_without_run(c);
+    } else {
+        log_info(c->holder, "stop: %s", m->stop.reason);
+        halt(c, END_STOPPED, m->stop.reason, m->stop.drain_ns);
+    }
+}
+
+static void on_probe(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
+{
+    (void)conn;
+    struct msg reply = {.type = MSG_PROBE_REPLY};
+    reply.probe_reply.t1_ns = m->probe.t1_ns;
+    reply.probe_reply.probe = m->probe.probe;
+    reply.probe_reply.t2_ns = rx_ns;
+    reply.probe_reply.t3_ns = now(c);
+    send_owner(c, &reply);
+}
+
+static void on_ping(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
+{
+    (void)conn;
+    struct msg reply = {.type = MSG_PONG};
+    reply.pong.t1_ns = m->ping.t1_ns;
+    reply.pong.t2_ns = rx_ns;
+    reply.pong.state = state(c);
+    reply.pong.last_seq = c->outbox != NULL ? outbox_last_seq(c->outbox) : 0;
+    reply.pong.started_ns = c->started_ns;
+    reply.pong.t3_ns = now(c);
+    send_owner(c, &reply);
+}
+
+static void on_ack(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
+{
+    (void)conn, (void)rx_ns;
+    if (c->outbox == NULL)
+        return;
+    outbox_ack(c->outbox, m->ack.ack_seq);
+    if (m->ack.resend != 0)
+        outbox_rewind(c->outbox, m->ack.ack_seq);
+    flush(c);
+}
+
+static void on_bye(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
+{
+    (void)m, (void)rx_ns;
+    release(c, "bye");
+    c->cfg.close(c->cfg.arg, conn);
+}
+
+static const struct {
+    enum msg_type type;
+    void (*handle)(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns);
+} handlers[] = {
+    {MSG_PROBE, on_probe}, {MSG_PREPARE, on_prepare}, {MSG_ARM, on_arm}, {MSG_PING, on_ping},
+    {MSG_ACK, on_ack},     {MSG_STOP, on_stop},       {MSG_BYE, on_bye},
+};
+
+void control_message(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
+{
+    if (m->type == MSG_HELLO) {
+        on_hello(c, conn, m, rx_ns);
+        return;
+    }
+    if (conn != c->owner) {
+        log_debug("control", "%s from a connection that does not hold the agent",
+                  msg_type_name(m->type));
+        c->cfg.close(c->cfg.arg, conn);
+        return;
+    }
+    c->lease_until_ns = clock_add(rx_ns, c->lease_ns);
+    for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++) {
+        if (handlers[i].type == m->type) {
+            handlers[i].handle(c, conn, m, rx_ns);
+            return;
+        }
+    }
+}
+
+void control_gone(struct control *c, void *conn, uint64_t now_ns)
+{
+    (void)now_ns;
+    if (conn == c->owner && c->owner != NULL)
+        release(c, "the controller's connection is gone");
+}
+
+void control_tick(struct control *c, uint64_t now_ns)
+{
+    if (now_ns >= c->lease_until_ns && c->owner != NULL) {
+        void *conn = c->owner;
+        log_warn(c->holder, "silent for the whole lease of %" PRIu64 " ms",
+                 c->lease_ns / NS_PER_MS);
+        release(c, "lease");
+        c->cfg.close(c->cfg.arg, conn);
+        return;
+    }
+    flush(c);
+}
+
+uint64_t control_deadline(const struct control *c)
+{
+    struct msg m;
+    if (c->outbox != NULL && c->owner != NULL && outbox_peek(c->outbox, &m)) {
+        uint64_t retry = clock_add(now(c), RETRY_NS);
+        return retry < c->lease_until_ns ? retry : c->lease_until_ns;
+    }
+    return c->lease_until_ns;
+}
+
+bool control_shutdown(struct control *c, uint64_t now_ns)
+{
+    (void)now_ns;
+    c->shutting_down = true;
+    enum agent_state s = state(c);
+    if (s == AGENT_IDLE || s == AGENT_HELD)
+        return true;
+    if (s != AGENT_ENDED && s != AGENT_DRAINING)
+        halt(c, END_STOPPED, "the agent was asked to shut down", 0);
+    return state(c) == AGENT_ENDED && outbox_empty(c->outbox);
+}
+
+enum agent_state control_state(const struct control *c)
+{
+    return state(c);
+}
+
+bool control_is_owner(const struct control *c, const void *conn)
+{
+    return conn != NULL && conn == c->owner;
+}
+
+struct control *control_new(const struct control_config *cfg)
+{
+    struct control *c = mem_calloc(1, sizeof *c);
+    c->cfg = *cfg;
+    c->lease_until_ns = NS_NEVER;
+    sm_init(&c->sm, states, AGENT_STATES, AGENT_IDLE, "control");
+    return c;
+}
+
+void control_free(struct control *c)
+{
+    if (c == NULL)
+        return;
+    drop_run(c);
+    mem_free(c);
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/service/run.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/client/client_h1.h"
+#include "agent/engine/recorder.h"
+#include "agent/engine/worker.h"
+#include "common/clock.h"
+#include "common/host.h"
+#include "common/log.h"
+#include "common/mailbox.h"
+#include "common/mem.h"
+#include "common/sm.h"
+
+/*
+ *   RESOLVING --> OPENING --> PREPARED --> ARMED --> RUNNING --> ENDED
+ *       |            |            |          |          ^
+ *       +--> ENDED <-+------------+----------+----------+     (halt, or a refusal)
+ */
+enum run_state {
+    RUN_STATE_RESOLVING,
+    RUN_STATE_OPENING,
+    RUN_STATE_PREPARED,
+    RUN_STATE_ARMED,
+    RUN_STATE_RUNNING,
+    RUN_STATE_ENDED,
+    RUN_STATES
+};
+
+static const struct sm_state states[RUN_STATES] = {
+    [RUN_STATE_RESOLVING] = {"resolving", SM_BIT(RUN_STATE_OPENING) | SM_BIT(RUN_STATE_ENDED)},
+    [RUN_STATE_OPENING] = {"opening", SM_BIT(RUN_STATE_PREPARED) | SM_BIT(RUN_STATE_ENDED)},
+    [RUN_STATE_PREPARED] = {"prepared", SM_BIT(RUN_STATE_ARMED) | SM_BIT(RUN_STATE_ENDED)},
+    [RUN_STATE_ARMED] = {"armed", SM_BIT(RUN_STATE_RUNNING) | SM_BIT(RUN_STATE_ENDED)},
+    [RUN_STATE_RUNNING] = {"running", SM_BIT(RUN_STATE_ENDED)},
+    [RUN_STATE_ENDED] = {"ended", 0},
+};
+
+/* Letter of the resolver thread, beside enum worker_report. */
+#define LETTER_RESOLVED 100
+
+/* What the snapshots know of one worker. */
+struct progress {
+    struct worker *worker;
+    uint64_t reported; /* intervals 0 .. reported-1 are complete; UINT64_MAX after the final part */
+    bool prepared, started;
+};
+
+struct run {
+    struct sm sm;
+    run_fn fn;
+    void *arg;
+    const struct policy *policy;
+    struct plan plan;
+    struct plan_part part;
+    struct url_parts url;
+    struct request request;
+    struct target target;
+    struct mailbox *reports;
+
+    pthread_t resolver;
+    struct letter resolved; /* the resolver's answer */
+    enum err resolve_err;
+    struct errmsg resolve_msg;
+    bool resolving;
+    bool orphan; /* freed while the resolver was still out */
+
+    struct progress *workers;
+    uint32_t n_workers;
+    uint32_t connected;
+    int fault, fault_code; /* of the last failed connection attempt */
+    uint64_t started_ns;
+    STAILQ_HEAD(, letter) waiting; /* parts whose interval is not complete on all workers */
+    uint64_t emitted;              /* intervals already handed out */
+    uint64_t last_to_ns;
+    struct snapshot *total;
+};
+
+static void on_letter(void *arg, struct letter *l);
+
+static void tell(struct run *r, enum run_event ev, struct run_info *info)
+{
+    if (r->fn != NULL)
+        r->fn(r->arg, ev, info);
+    else
+        snapshot_free(info->snapshot);
+}
+
+static void refuse(struct run *r, const char *why)
+{
+    struct run_info info = {0};
+    snprintf(info.problem, sizeof info.problem, "%s", why);
+    sm_move(&r->sm, RUN_STATE_ENDED);
+    tell(r, RUN_REFUSED, &info);
+}
+
+/* --- preparing ------------------------------------------------------------------------------ */
+
+/* getaddrinfo blocks as long as it likes; the control loop must not. */
+static void *resolver_main(void *arg)
+{
+    struct run *r = arg;
+    r->resolve_err = target_resolve(r->url.host, r->url.port, &r->target, &r->resolve_msg);
+    mailbox_post(r->reports, &r->resolved);
+    return NULL;
+}
+
+static enum err start_resolver(struct run *r, struct errmsg *msg)
+{
+    sigset_t all, old;
+    r->resolved.kind = LETTER_RESOLVED;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = pthread_create(&r->resolver, NULL, resolver_main, r);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc != 0)
+        return errmsg_set(msg, ERR_SYSTEM, "cannot start a thread: %s", strerror(rc));
+    r->resolving = true;
+    return ERR_OK;
+}
+
+static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
+{
+    struct share share = {.total = r->part.total,
+                          .first = r->part.first,
+                          .weight = r->part.weight,
+                          .threads = r->n_workers,
+                          .thread = i};
+    struct worker_config cfg = {
+        .number = i,
+        .ops = client_h1_ops(),
+        .target = &r->target,
+        .request = &r->request,
+        .connections =
+            r->part.connections / r->n_workers + (i < r->part.connections % r->n_workers ? 1 : 0),
+        .timeout_ns = r->plan.timeout_ns,
+        .interval_ns = r->plan.interval_ns,
+        .reports = r->reports,
+    };
+    enum err e = schedule_init(&cfg.schedule, &r->plan.rate, &share, r->plan.duration_ns,
+                               r->plan.requests, msg);
+    if (e == ERR_OK)
+        e = worker_start(&cfg, &r->workers[i].worker, msg);
+    return e;
+}
+
+static void on_resolved(struct run *r)
+{
+    pthread_join(r->resolver, NULL);
+    r->resolving = false;
+    if (r->orphan || sm_state(&r->sm) == RUN_STATE_ENDED)
+        return;
+    struct errmsg msg = r->resolve_msg;
+    enum err e = r->resolve_err;
+    if (e == ERR_OK)
+        e = policy_check(r->policy, &r->target, &msg);
+    if (e != ERR_OK) {
+        refuse(r, msg.text);
+        return;
+    }
+    sm_move(&r->sm, RUN_STATE_OPENING);
+    for (uint32_t i = 0; i < r->n_workers && e == ERR_OK; i++)
+        e = worker_begin(r, i, &msg);
+    if (e != ERR_OK)
+        refuse(r, msg.text);
+}
+
+/* A plan whose connections cannot all be open here is refused before anything is sent. */
+static enum err check_descriptors(const struct plan_part *part, struct errmsg *msg)
+{
+    uint64_t limit = host_fd_limit(), reserve = 64;
+    if (part->connections + reserve <= limit)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_REFUSED,
+                      "%" PRIu32 " connections need %" PRIu64
+                      " file descriptors, the limit here is %" PRIu64
+                      " (raise LimitNOFILE= or ulimit -n)",
+                      part->connections, part->connections + reserve, limit);
+}
+
+static void release(struct run *r)
+{
+    plan_clear(&r->plan);
+    url_clear(&r->url);
+    request_clear(&r->request);
+    snapshot_free(r->total);
+    mem_free(r->workers);
+    mem_free(r);
+}
+
+static enum err run_prepare(const struct run_env *env, const struct plan *plan,
+                            const struct plan_part *part, run_fn fn, void *arg, struct run **out,
+                            struct errmsg *msg)
+{
+    struct run *r = mem_calloc(1, sizeof *r);
+    sm_init(&r->sm, states, RUN_STATES, RUN_STATE_RESOLVING, "run");
+    r->fn = fn;
+    r->arg = arg;
+    r->policy = env->policy;
+    r->part = *part;
+    r->fault = -1;
+    r->n_workers = part->threads;
+    r->workers = mem_calloc(part->threads, sizeof *r->workers);
+    r->total = snapshot_new();
+    r->total->cumulative = true;
+    STAILQ_INIT(&r->waiting);
+    enum err e = plan_copy(&r->plan, plan);
+    if (e == ERR_OK)
+        e = check_descriptors(part, msg);
+    if (e == ERR_OK)
+        e = url_parse(r->plan.url, &r->url, msg);
+    if (e == ERR_OK)
+        e = request_compile(&r->plan, &r->url, &r->request, msg);
+    if (e == ERR_OK)
+        e = mailbox_new(env->loop, on_letter, r, &r->reports, msg);
+    if (e != ERR_OK)
+        goto fail;
+    e = start_resolver(r, msg);
+    if (e == ERR_OK) {
+        *out = r;
+        return ERR_OK;
+    }
+    mailbox_free(r->reports);
+fail:
+    release(r);
+    return e;
+}
+
+static void on_prepared(struct run *r, const struct worker_status *s)
+{
+    r->workers[s->worker].prepared = true;
+    r->connected += s->connected;
+    if (s->fault >= 0) {
+        r->fault = s->fault;
+        r->fault_code = s->fault_code;
+    }
+    for (uint32_t i = 0; i < r->n_workers; i++)
+        if (!r->workers[i].prepared)
+            return;
+    if (sm_state(&r->sm) != RUN_STATE_OPENING)
+        return;
+    struct run_info info = {.connections = r->connected, .threads = r->n_workers};
+    snprintf(info.address, sizeof info.address, "%s", r->target.text);
+    if (r->fault >= 0)
+        fault_text((enum client_fault)r->fault, r->fault_code, info.problem, sizeof info.problem);
+    sm_move(&r->sm, RUN_STATE_PREPARED);
+    tell(r, RUN_PREPARED, &info);
+}
+
+static void on_started(struct run *r, const struct worker_status *s)
+{
+    r->workers[s->worker].started = true;
+    if (s->at_ns > r->started_ns)
+        r->started_ns = s->at_ns;
+    for (uint32_t i = 0; i < r->n_workers; i++)
+        if (!r->workers[i].started)
+            return;
+    if (sm_state(&r->sm) != RUN_STATE_ARMED)
+        return;
+    struct run_info info = {.started_ns = r->started_ns};
+    sm_move(&r->sm, RUN_STATE_RUNNING);
+    tell(r, RUN_STARTED, &info);
+}
+
+/* --- snapshots ------------------------------------------------------------------------------ */
+
+/* First interval that is not yet complete on every worker. */
+static uint64_t complete_until(const struct run *r)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < r->n_workers; i++)
+        if (r->workers[i].reported < least)
+            least = r->workers[i].reported;
+    return least;
+}
+
+static void consume(struct run *r, struct part *p, struct snapshot *into)
+{
+    /* The cumulative figures are added up apart from the deltas, so that comparing them proves
+     * something. A part always has series 0 only: adding cannot fail. */
+    if (part_add_to(p, into) != ERR_OK || part_add_to(p, r->total) != ERR_OK)
+        log_error("run", "a part of worker %" PRIu32 " could not be added", p->worker);
+    if (p->to_ns > r->last_to_ns)
+        r->last_to_ns = p->to_ns;
+    worker_give(r->workers[p->worker].worker, p);
+}
+
+/* One snapshot from every waiting part that lies wholly before interval `until`. */
+static void emit(struct run *r, uint64_t until)
+{
+    struct snapshot *s = snapshot_new();
+    STAILQ_HEAD(, letter) rest = STAILQ_HEAD_INITIALIZER(rest);
+    bool final = until == UINT64_MAX;
+    struct letter *l;
+    while ((l = STAILQ_FIRST(&r->waiting)) != NULL) {
+        STAILQ_REMOVE_HEAD(&r->waiting, link);
+        struct part *p = (struct part *)(void *)((char *)l - offsetof(struct part, letter));
+        if (final || p->last_interval < until)
+            consume(r, p, s);
+        else
+            STAILQ_INSERT_TAIL(&rest, l, link);
+    }
+    STAILQ_CONCAT(&r->waiting, &rest);
+    s->from_ns = r->emitted * r->plan.interval_ns;
+    s->to_ns = final ? r->last_to_ns : until * r->plan.interval_ns;
+    if (s->to_ns < s->from_ns)
+        s->to_ns = s->from_ns;
+    uint64_t span = s->to_ns - s->from_ns;
+    s->intervals = (uint32_t)((span + r->plan.interval_ns - 1) / r->plan.interval_ns);
+    if (s->intervals == 0)
+        s->intervals = 1;
+    r->emitted = until;
+    struct run_info info = {.snapshot = s};
+    tell(r, RUN_SNAPSHOT, &info);
+}
+
+static void finish(struct run *r)
+{
+    struct run_info info = {
+        .snapshot = r->total, .ended_ns = clock_mono_ns(), .started_ns = r->started_ns};
+    r->total->to_ns = r->last_to_ns;
+    r->total = NULL;
+    sm_move(&r->sm, RUN_STATE_ENDED);
+    tell(r, RUN_ENDED, &info);
+}
+
+static void on_part(struct run *r, struct part *p)
+{
+    struct progress *w = &r->workers[p->worker];
+    w->reported = p->final ? UINT64_MAX : p->last_interval + 1;
+    STAILQ_INSERT_TAIL(&r->waiting, &p->letter, link);
+    if (sm_state(&r->sm) == RUN_STATE_ENDED)
+        return;
+    uint64_t until = complete_until(r);
+    if (until > r->emitted)
+        emit(r, until);
+    if (until == UINT64_MAX)
+        finish(r);
+}
+
+static void on_letter(void *arg, struct letter *l)
+{
+    struct run *r = arg;
+    if (l->kind == LETTER_RESOLVED) {
+        on_resolved(r);
+        if (r->orphan) {
+            mailbox_free(r->reports);
+            release(r);
+        }
+        return;
+    }
+    if (r->orphan)
+        return;
+    if (l->kind == WORKER_PART)
+        on_part(r, (struct part *)(void *)((char *)l - offsetof(struct part, letter)));
+    else if (l->kind == WORKER_PREPARED)
+        on_prepared(r,
+                    (const struct worker_status *)(void *)((char *)l -
+                                                           offsetof(struct worker_status, letter)));
+    else if (l->kind == WORKER_STARTED)
+        on_started(r,
+                   (const struct worker_status *)(void *)((char *)l -
+                                                          offsetof(struct worker_status, letter)));
+}
+
+/* --- commands ------------------------------------------------------------------------------- */
+
+static void run_arm(struct run *r, uint64_t t0_ns)
+{
+    sm_move(&r->sm, RUN_STATE_ARMED);
+    for (uint32_t i = 0; i < r->n_workers; i++)
+        worker_arm(r->workers[i].worker, t0_ns);
+}
+
+static void run_halt(struct run *r, uint64_t drain_ns)
+{
+    if (sm_state(&r->sm) == RUN_STATE_RESOLVING) {
+        finish(r);
+        return;
+    }
+    for (uint32_t i = 0; i < r->n_workers; i++)
+        if (r->workers[i].worker != NULL)
+            worker_halt(r->workers[i].worker, drain_ns);
+}
+
+static void run_free(struct run *r)
+{
+    if (r == NULL)
+        return;
+    r->fn = NULL;
+    if (r->resolving) {
+        /* The resolver cannot be cancelled: its answer frees the run. */
+        r->orphan = true;
+        return;
+    }
+    for (uint32_t i = 0; i < r->n_workers; i++)
+        if (r->workers[i].worker != NULL)
+            worker_join(r->workers[i].worker);
+    r->orphan = true; /* letters that were already under way are dropped unread */
+    mailbox_free(r->reports);
+    for (uint32_t i = 0; i < r->n_workers; i++)
+        worker_free(r->workers[i].worker);
+    release(r);
+}
+
+static const struct run_ops ops = {
+    .prepare = run_prepare,
+    .arm = run_arm,
+    .halt = run_halt,
+    .free = run_free,
+};
+
+const struct run_ops *run_ops(void)
+{
+    return &ops;
+}

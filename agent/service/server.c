@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/service/server.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "agent/service/control.h"
+#include "agent/service/run.h"
+#include "common/clock.h"
+#include "common/host.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "proto/link.h"
+#include "proto/msg.h"
+
+#define HELLO_MS    5000  /* a connection without HELLO is dropped after this */
+#define SILENCE_MS  70000 /* beyond the longest lease: control's lease ends it earlier */
+#define FLUSH_MS    2000
+#define ORPHAN_NS   (10 * NS_PER_SEC) /* a spawned agent nobody talks to */
+#define SHUTDOWN_NS (5 * NS_PER_SEC)
+#define LEASE_NS    (10 * NS_PER_SEC)
+
+struct conn {
+    LIST_ENTRY(conn) entry;
+    struct server *server;
+    struct link *link;
+};
+
+struct server {
+    struct loop *loop;
+    struct link_listener *listener;
+    struct control *control;
+    struct loop_timer *timer;
+    LIST_HEAD(, conn) conns;
+    size_t n_conns;
+    bool once, had_owner;
+    uint64_t orphan_at_ns;   /* NS_NEVER unless once */
+    uint64_t shutdown_at_ns; /* NS_NEVER = not shutting down */
+};
+
+static void rearm(struct server *s)
+{
+    uint64_t at = control_deadline(s->control);
+    if (s->shutdown_at_ns != NS_NEVER) {
+        uint64_t soon = clock_mono_ns() + 20 * NS_PER_MS;
+        at = at < soon ? at : soon;
+    }
+    at = at < s->orphan_at_ns ? at : s->orphan_at_ns;
+    loop_timer_at(s->timer, at);
+}
+
+static void conn_drop(struct conn *c, uint64_t flush_ms)
+{
+    struct server *s = c->server;
+    LIST_REMOVE(c, entry);
+    s->n_conns--;
+    link_close(c->link, flush_ms);
+    mem_free(c);
+}
+
+/* --- what control asks for ------------------------------------------------------------------ */
+
+static bool on_send(void *arg, void *conn, const struct msg *m)
+{
+    (void)arg;
+    struct conn *c = conn;
+    uint8_t *frame;
+    size_t len;
+    if (msg_encode(m, &frame, &len) != ERR_OK)
+        return false;
+    enum err e = link_send(c->link, frame, len);
+    mem_free(frame);
+    return e == ERR_OK;
+}
+
+static void on_close(void *arg, void *conn)
+{
+    (void)arg;
+    conn_drop(conn, FLUSH_MS);
+}
+
+static uint64_t on_now(void *arg)
+{
+    (void)arg;
+    return clock_mono_ns();
+}
+
+/* --- what links say ------------------------------------------------------------------------- */
+
+static bool is_alive(const struct server *s, const struct conn *c)
+{
+    const struct conn *x;
+    LIST_FOREACH (x, &s->conns, entry)
+        if (x == c)
+            return true;
+    return false;
+}
+
+static void after_event(struct server *s)
+{
+    bool owned = control_state(s->control) != AGENT_IDLE;
+    if (owned) {
+        s->had_owner = true;
+        s->orphan_at_ns = NS_NEVER;
+    } else if (s->once && s->had_owner && s->orphan_at_ns == NS_NEVER) {
+        s->orphan_at_ns = clock_mono_ns() + 10 * NS_PER_MS; /* lets the last frames leave */
+    }
+    rearm(s);
+}
+
+static void on_frame(struct conn *c, const struct link_info *info)
+{
+    struct server *s = c->server;
+    struct msg m;
+    enum err e = msg_decode(info->frame, info->len, &m);
+    if (e == ERR_NOT_FOUND)
+        return; /* a type from a newer controller */
+    if (e != ERR_OK) {
+        log_warn("link", "%s: a frame of %zu bytes is not a message (%s)", link_peer(c->link),
+                 info->len, err_str(e));
+        control_gone(s->control, c, info->rx_ns);
+        if (is_alive(s, c))
+            conn_drop(c, 0);
+        return;
+    }
+    control_message(s->control, c, &m, info->rx_ns);
+    if (is_alive(s, c) && control_is_owner(s->control, c)) {
+        link_set_frame_max(c->link, MSG_FRAME_MAX);
+        link_set_silence(c->link, SILENCE_MS);
+    }
+}
+
+static void on_link(void *arg, struct link *l, enum link_event ev, const struct link_info *info)
+{
+    struct conn *c = arg;
+    struct server *s = c->server;
+    if (ev == LINK_FRAME) {
+        on_frame(c, info);
+    } else if (ev == LINK_DOWN) {
+        log_debug("link", "%s: %s", link_peer(l), info->reason);
+        control_gone(s->control, c, clock_mono_ns());
+        conn_drop(c, 0);
+    }
+    after_event(s);
+}
+
+static void on_accept(void *arg, struct link *l)
+{
+    struct server *s = arg;
+    if (s->n_conns >= SERVER_UNOWNED_MAX + 1) {
+        log_warn("link", "%s: refused, %d connections are open already", link_peer(l),
+                 SERVER_UNOWNED_MAX);
+        link_close(l, 0);
+        return;
+    }
+    struct conn *c = mem_calloc(1, sizeof *c);
+    c->server = s;
+    c->link = l;
+    LIST_INSERT_HEAD(&s->conns, c, entry);
+    s->n_conns++;
+    link_set_silence(l, HELLO_MS);
+    link_set_handler(l, on_link, c);
+}
+
+static void on_timer(void *arg)
+{
+    struct server *s = arg;
+    uint64_t now_ns = clock_mono_ns();
+    control_tick(s->control, now_ns);
+    if (now_ns >= s->orphan_at_ns) {
+        log_info("server", "no controller: ending");
+        loop_stop(s->loop);
+        return;
+    }
+    if (s->shutdown_at_ns != NS_NEVER &&
+        (control_shutdown(s->control, now_ns) || now_ns >= s->shutdown_at_ns)) {
+        loop_stop(s->loop);
+        return;
+    }
+    after_event(s);
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+enum err server_new(const struct server_config *cfg, struct server **out, struct errmsg *msg)
+{
+    struct server *s = mem_calloc(1, sizeof *s);
+    s->loop = cfg->loop;
+    s->once = cfg->once;
+    s->shutdown_at_ns = NS_NEVER;
+    s->orphan_at_ns = cfg->once ? clock_mono_ns() + ORPHAN_NS : NS_NEVER;
+    LIST_INIT(&s->conns);
+    struct control_config cc = {
+        .env = {.loop = cfg->loop, .policy = cfg->policy},
+        .run = run_ops(),
+        .cores = host_cores(),
+        .fd_limit = host_fd_limit(),
+        .lease_ns = LEASE_NS,
+        .arg = s,
+        .send = on_send,
+        .close = on_close,
+        .now = on_now,
+    };
+    snprintf(cc.agent, sizeof cc.agent, "%s", cfg->name);
+    host_boot_id(cc.boot_id, sizeof cc.boot_id);
+    host_random(cc.epoch, sizeof cc.epoch);
+    s->control = control_new(&cc);
+    s->timer = loop_timer_new(cfg->loop, on_timer, s);
+    enum err e = link_listen(cfg->loop, cfg->url, on_accept, s, &s->listener, msg);
+    if (e != ERR_OK) {
+        server_free(s);
+        return e;
+    }
+    rearm(s);
+    *out = s;
+    return ERR_OK;
+}
+
+const char *server_url(const struct server *s)
+{
+    return link_listener_url(s->listener);
+}
+
+void server_shutdown(struct server *s)
+{
+    uint64_t now_ns = clock_mono_ns();
+    if (s->shutdown_at_ns != NS_NEVER || control_shutdown(s->control, now_ns)) {
+        loop_stop(s->loop);
+        return;
+    }
+    s->shutdown_at_ns = now_ns + SHUTDOWN_NS;
+    rearm(s);
+}
+
+void server_free(struct server *s)
+{
+    if (s == NULL)
+        return;
+    if (s->listener != NULL)
+        link_listener_close(s->listener);
+    control_free(s->control);
+    struct conn *c;
+    while ((c = LIST_FIRST(&s->conns)) != NULL)
+        conn_drop(c, 0);
+    loop_timer_free(s->timer);
+    mem_free(s);
+}

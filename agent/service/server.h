@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_SERVER_H
+#define HAMMER_AGENT_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/service/policy.h"
+#include "common/err.h"
+#include "common/loop.h"
+
+/*
+ * Joins links and control: accepts connections, decodes frames, drops whoever does not say HELLO in
+ * time, keeps control's timer. Main thread.
+ */
+
+#define SERVER_UNOWNED_MAX 32
+
+struct server;
+
+struct server_config {
+    struct loop *loop;
+    const struct policy *policy;
+    const char *url;  /* where to listen */
+    const char *name; /* agent's name, told to controllers */
+    bool once; /* spawned by a controller: stop the loop when its first owner is gone, or when
+                  none came within 10 s */
+};
+
+enum err server_new(const struct server_config *cfg, struct server **out,
+                    struct errmsg *msg) MUST_CHECK;
+/* URL with the real port. */
+const char *server_url(const struct server *s);
+/* Halts a run, lets its final snapshot leave, then stops the loop; at the latest after 5 s. A
+ * second call stops the loop at once. */
+void server_shutdown(struct server *s);
+void server_free(struct server *s);
+
+#endif

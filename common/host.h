@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_COMMON_HOST_H
+#define HAMMER_COMMON_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What this machine and process are. Any thread; set-up only. */
+
+/* Boot id and time namespace: two processes with the same text read the same CLOCK_MONOTONIC.
+ * "" when the kernel does not say. */
+void host_boot_id(char *buf, size_t cap);
+/* CPUs this process may run on, at least 1. */
+uint32_t host_cores(void);
+/* Raises the soft limit of open files to the hard one and returns it. */
+uint64_t host_fd_limit(void);
+/* Random bytes of the kernel; ends the process when there are none. */
+void host_random(void *buf, size_t len);
+/* "user@host:pid". */
+void host_who(char *buf, size_t cap);
+void host_name(char *buf, size_t cap);
+/* 2 len hex digits and a NUL. */
+void host_hex(const uint8_t *bytes, size_t len, char *out);
+
+#endif

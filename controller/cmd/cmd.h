@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_CONTROLLER_CMD_H
+#define HAMMER_CONTROLLER_CMD_H
+
+/* One command = one file ending in its const entry; cmd.c has the list. */
+
+#define EXIT_BAD_INPUT 1
+#define EXIT_COULD_NOT 2
+
+struct cmd_entry {
+    const char *name;
+    const char *usage; /* "run [flags] URL" */
+    const char *text;  /* one line for the overview */
+    /* argv[0] is the command's name. Returns the exit code. */
+    int (*exec)(int argc, char **argv);
+};
+
+extern const struct cmd_entry cmd_run;
+extern const struct cmd_entry cmd_version;
+extern const struct cmd_entry cmd_help;
+
+/* NULL when there is no such command. */
+const struct cmd_entry *cmd_find(const char *name);
+/* Finds and executes argv[1]; prints usage and returns EXIT_BAD_INPUT when there is none. */
+int cmd_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/loop.h"
+#include "common/mem.h"
+#include "controller/cmd/cmd.h"
+#include "controller/cmd/local_agents.h"
+#include "controller/cmd/run_options.h"
+#include "controller/report/report.h"
+#include "controller/run/fleet.h"
+#include "controller/run/merge.h"
+#include "controller/run/result.h"
+#include "controller/run/verdict.h"
+#include "proto/link.h"
+
+#define EXIT_INTERRUPTED 130
+
+/* Everything one `hammer-ctl run` holds. */
+struct session {
+    struct run_options options;
+    struct inventory inventory;
+    struct local_agents *local;
+    struct loop *loop;
+    struct merge *merge;
+    struct fleet *fleet;
+    struct result *result;
+    uint64_t started_wall_ns;
+    bool interrupted;
+};
+
+static void on_note(void *arg, const char *text)
+{
+    const struct session *s = arg;
+    if (!s->options.quiet)
+        fprintf(stderr, "hammer-ctl: %s\n", text);
+}
+
+static void on_interval(void *arg, const struct result_interval *row)
+{
+    const struct session *s = arg;
+    if (!s->options.verbose)
+        return;
+    char p99[UNITS_TEXT], service[UNITS_TEXT];
+    fprintf(stderr,
+            "hammer-ctl: %6.1fs  sent %" PRIu64 "  completed %" PRIu64 "  errors %" PRIu64
+            "  p99 %s corrected, %s uncorrected  backlog %" PRIu64 "\n",
+            (double)row->to_ns / 1e9, row->sent, row->completed, row->errors,
+            units_format_latency(row->corrected.p99, p99),
+            units_format_latency(row->uncorrected.p99, service), row->backlog);
+}
+
+static void on_signal(int signo, void *arg)
+{
+    struct session *s = arg;
+    (void)signo;
+    if (s->interrupted) {
+        /* A second Ctrl-C: at once. The agents were told to stop by the first one. */
+        local_agents_abandon(s->local);
+        _exit(EXIT_INTERRUPTED);
+    }
+    s->interrupted = true;
+    on_note(s, "stopping the agents; again to quit at once");
+    fleet_interrupt(s->fleet);
+}
+
+/* --- result --------------------------------------------------------------------------------- */
+
+static enum result_agent_state agent_state(const struct coord_agent_info *info)
+{
+    if (info->state == COORD_REFUSED)
+        return RESULT_REFUSED;
+    if (info->state == COORD_LOST)
+        return RESULT_LOST;
+    return info->end_reason == END_FINISHED ? RESULT_DONE : RESULT_STOPPED;
+}
+
+static void fill_agent(const struct session *s, size_t i, struct result_agent *a)
+{
+    const struct coord_agent_info *info = coordinator_agent(fleet_coordinator(s->fleet), i);
+    const struct inventory_agent *inv = &s->inventory.agents[i];
+    snprintf(a->name, sizeof a->name, "%s", info->name);
+    snprintf(a->address, sizeof a->address, "%s", inv->address);
+    snprintf(a->version, sizeof a->version, "%s", info->build);
+    const char *check = fleet_check_problem(s->fleet, i);
+    snprintf(a->problem, sizeof a->problem, "%s", check[0] != '\0' ? check : info->problem);
+    a->state = agent_state(info);
+    a->weight = inv->weight;
+    a->threads = info->part.threads;
+    a->connections = info->part.connections;
+    a->same_clock = info->same_clock;
+    a->clock_offset_ns = info->offset_ns;
+    a->clock_error_ns = info->error_ns;
+    a->started = info->started_ns != 0;
+    a->start_error_ns = a->started ? (int64_t)(info->started_ns - info->at_ns) : 0;
+    a->checked = fleet_checked(s->fleet, i);
+}
+
+static void build_result(struct session *s)
+{
+    const struct coordinator *c = fleet_coordinator(s->fleet);
+    struct result *r = s->result = result_new(s->inventory.n);
+    enum coord_outcome outcome = coordinator_outcome(c);
+    snprintf(r->run_id, sizeof r->run_id, "%s", fleet_run_id(s->fleet));
+    snprintf(r->name, sizeof r->name, "%s", s->options.name != NULL ? s->options.name : "");
+    r->plan = &s->options.plan;
+    r->started_wall_ns = s->started_wall_ns;
+    r->interrupted = outcome == COORD_INTERRUPTED;
+    r->no_target = outcome == COORD_NO_TARGET;
+    merge_finish(s->merge, r);
+    for (size_t i = 0; i < r->n_agents; i++)
+        fill_agent(s, i, &r->agents[i]);
+    result_settle(r);
+    verdict_eval(r);
+}
+
+/* --- reports -------------------------------------------------------------------------------- */
+
+static bool write_file(const struct result *r, const struct report_options *o, const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    const struct report_format *format = strcmp(dot, ".json") == 0 ? &report_json : &report_text;
+    FILE *f = fopen(path, "w");
+    bool ok = f != NULL && format->write(r, o, f) == ERR_OK;
+    if (f != NULL && fclose(f) != 0)
+        ok = false;
+    if (!ok)
+        fprintf(stderr, "hammer-ctl: --output %s: %s\n", path, strerror(errno));
+    return ok;
+}
+
+static int write_reports(const struct session *s)
+{
+    struct report_options o = {.spectrum = s->options.spectrum, .verbose = s->options.verbose};
+    const struct report_format *format = s->options.json ? &report_json : &report_text;
+    bool ok = format->write(s->result, &o, stdout) == ERR_OK && fflush(stdout) == 0;
+    if (!ok)
+        fprintf(stderr, "hammer-ctl: the report could not be written: %s\n", strerror(errno));
+    for (size_t i = 0; i < s->options.outputs.n; i++)
+        ok = write_file(s->result, &o, s->options.outputs.items[i]) && ok;
+    if (!ok && s->result->verdict.exit_code == 0)
+        return EXIT_COULD_NOT;
+    return s->result->verdict.exit_code;
+}
+
+/* --- the run -------------------------------------------------------------------------------- */
+
+static enum err assemble(struct session *s, struct errmsg *msg)
+{
+    link_block_signals();
+    enum err e = loop_new(&s->loop, msg);
+    if (e != ERR_OK)
+        return e;
+    s->merge = merge_new(s->inventory.n, s->options.plan.interval_ns);
+    merge_on_interval(s->merge, on_interval, s);
+    struct fleet_config cfg = {.loop = s->loop,
+                               .inventory = &s->inventory,
+                               .plan = &s->options.plan,
+                               .merge = s->merge,
+                               .note = on_note,
+                               .arg = s};
+    e = fleet_new(&cfg, &s->fleet, msg);
+    if (e == ERR_OK)
+        e = loop_signal(s->loop, SIGINT, on_signal, s);
+    if (e == ERR_OK)
+        e = loop_signal(s->loop, SIGTERM, on_signal, s);
+    return e;
+}
+
+static int execute(struct session *s, struct errmsg *msg)
+{
+    if (s->inventory.n == 0 &&
+        local_agents_start(s->options.local, &s->inventory, &s->local, msg) != ERR_OK)
+        return EXIT_COULD_NOT;
+    if (assemble(s, msg) != ERR_OK)
+        return EXIT_COULD_NOT;
+    s->started_wall_ns = clock_wall_ns();
+    fleet_run(s->fleet);
+    const struct coordinator *c = fleet_coordinator(s->fleet);
+    if (coordinator_outcome(c) == COORD_COULD_NOT) {
+        errmsg_set(msg, ERR_REFUSED, "%s", coordinator_reason(c));
+        return EXIT_COULD_NOT;
+    }
+    build_result(s);
+    return write_reports(s);
+}
+
+static void dispose(struct session *s)
+{
+    result_free(s->result);
+    fleet_free(s->fleet);
+    merge_free(s->merge);
+    local_agents_stop(s->local);
+    loop_free(s->loop);
+    inventory_clear(&s->inventory);
+    run_options_clear(&s->options);
+}
+
+static int exec(int argc, char **argv)
+{
+    struct session s = {0};
+    struct errmsg msg = {{0}};
+    int code = EXIT_BAD_INPUT;
+    enum err e = run_options_parse(argc, argv, &s.options, &s.inventory, &msg);
+    if (e == ERR_OK && s.options.help) {
+        run_options_help();
+        code = 0;
+    } else if (e == ERR_OK) {
+        log_open("hammer-ctl", s.options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
+        signal(SIGPIPE, SIG_IGN);
+        code = execute(&s, &msg);
+    }
+    if (msg.text[0] != '\0' && code != 0)
+        fprintf(stderr, "hammer-ctl: %s\n", msg.text);
+    dispose(&s);
+    return code;
+}
+
+const struct cmd_entry cmd_run = {.name = "run",
+                                  .usage = "run [flags] URL",
+                                  .text = "send a load and print the merged report",
+                                  .exec = exec};

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/cmd/run_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "controller/cmd/local_agents.h"
+
+_Static_assert(offsetof(struct run_options, plan) == 0, "the plan's rows use the same offsets");
+
+#define AT(member) .offset = offsetof(struct run_options, member)
+#define FLAG(member, long_name, alias, help)                                                       \
+    {                                                                                              \
+        .name = long_name, .aliases = alias, .type = OPTION_FLAG, AT(member),                      \
+        .set_offset = OPTION_NO_SET, .text = help                                                  \
+    }
+
+static const struct option_row own_rows[] = {
+    {.name = "agents",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(agents),
+     .set_offset = OPTION_NO_SET,
+     .meta = "LIST",
+     .accepted = "[NAME@]HOST[:PORT][*WEIGHT],... or URLs",
+     .text = "agents to use, comma-separated: [NAME@]HOST[:PORT][*WEIGHT] (port 7400) or URLs; "
+             "default: one local agent, started for this run"},
+    {.name = "local",
+     .aliases = "",
+     .type = OPTION_U32,
+     AT(local),
+     .set_offset = offsetof(struct run_options, local_set),
+     .min = 1,
+     .max = LOCAL_AGENTS_MAX,
+     .meta = "N",
+     .text = "start N local agents for this run instead of one"},
+    FLAG(insecure_agents, "insecure-agents", "",
+         "allow plain tcp to agents on other machines (whoever listens in can read the plan)"),
+    {.name = "name",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(name),
+     .set_offset = OPTION_NO_SET,
+     .meta = "TEXT",
+     .accepted = "a text",
+     .text = "name of the run, kept in the report"},
+    FLAG(json, "json", "", "print the report as JSON (schema hammer.report/1) instead of text"),
+    {.name = "output",
+     .aliases = "-o",
+     .type = OPTION_LIST,
+     AT(outputs),
+     .set_offset = OPTION_NO_SET,
+     .meta = "FILE",
+     .accepted = "a file name ending in .json or .txt",
+     .text = "also write the report to FILE, format by its ending: .json or .txt (repeatable)"},
+    FLAG(spectrum, "latency", "-L", "print the full percentile spectrum"),
+    FLAG(uncorrected, "u_latency", "-U", "accepted for wrk2 users: both clocks are always shown"),
+    FLAG(verbose, "verbose", "-v", "all error texts, and progress on stderr"),
+    FLAG(quiet, "quiet", "-q", "no notes on stderr"),
+    FLAG(help, "help", "-h", "print this help and exit"),
+};
+
+#define OWN_N (sizeof own_rows / sizeof own_rows[0])
+
+/* The plan's rows and our own in one table; freed by the caller. */
+static struct option_row *all_rows(size_t *n)
+{
+    size_t plan_n;
+    const struct option_row *plan_rows = plan_options(&plan_n);
+    struct option_row *rows = mem_calloc(plan_n + OWN_N, sizeof *rows);
+    memcpy(rows, plan_rows, plan_n * sizeof *rows);
+    memcpy(rows + plan_n, own_rows, sizeof own_rows);
+    *n = plan_n + OWN_N;
+    return rows;
+}
+
+void run_options_help(void)
+{
+    size_t plan_n;
+    const struct option_row *plan_rows = plan_options(&plan_n);
+    printf("usage: hammer-ctl run [flags] URL\n\nThe load:\n");
+    option_help(plan_rows, plan_n, stdout);
+    printf("\nAgents and report:\n");
+    option_help(own_rows, OWN_N, stdout);
+    printf("\nDurations: 500ms 0.6s 30s 2m 1h30m. Rates: 0.1 2000 2k 100/s 6/m 1/h.\n"
+           "Every flag can be given in the environment: HAMMER_RATE=2k.\n"
+           "Exit codes: 0 valid, 1 bad input, 2 could not run, 3 incomplete or no data,\n"
+           "4 generator-limited, 130 interrupted.\n");
+}
+
+static enum err check_outputs(const struct option_list *l, struct errmsg *msg)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const char *dot = strrchr(l->items[i], '.');
+        if (dot == NULL || (strcmp(dot, ".json") != 0 && strcmp(dot, ".txt") != 0))
+            return errmsg_set(msg, ERR_INVALID,
+                              "--output %s: accepted is a file name ending in .json or .txt",
+                              l->items[i]);
+    }
+    return ERR_OK;
+}
+
+static enum err check(struct run_options *o, const char *const *rest, size_t n_rest,
+                      struct inventory *inv, struct errmsg *msg)
+{
+    if (n_rest == 0)
+        return errmsg_set(msg, ERR_INVALID,
+                          "the URL is missing: accepted is hammer-ctl run [flags] http://HOST/");
+    if (n_rest > 1)
+        return errmsg_set(msg, ERR_INVALID, "%s: a second URL; accepted is exactly one", rest[1]);
+    o->plan.url = mem_strdup(rest[0]);
+    enum err e = plan_check(&o->plan, msg);
+    if (e == ERR_OK)
+        e = check_outputs(&o->outputs, msg);
+    if (e == ERR_OK && o->agents != NULL && o->local_set)
+        e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
+    if (e == ERR_OK && o->agents != NULL)
+        e = inventory_parse(o->agents, o->insecure_agents, inv, msg);
+    return e;
+}
+
+enum err run_options_parse(int argc, char **argv, struct run_options *o, struct inventory *inv,
+                           struct errmsg *msg)
+{
+    const char *rest[2];
+    size_t n, n_rest = 0;
+    *o = (struct run_options){.local = 1};
+    plan_defaults(&o->plan);
+    struct option_row *rows = all_rows(&n);
+    enum err e = option_environment(rows, n, o, msg);
+    if (e == ERR_OK)
+        e = option_parse(rows, n, argc, argv, o, rest, 2, &n_rest, msg);
+    if (e == ERR_OK && !o->help)
+        e = check(o, rest, n_rest, inv, msg);
+    mem_free(rows);
+    return e;
+}
+
+void run_options_clear(struct run_options *o)
+{
+    option_clear(own_rows, OWN_N, o);
+    plan_clear(&o->plan);
+}

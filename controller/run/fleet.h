@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_CONTROLLER_FLEET_H
+#define HAMMER_CONTROLLER_FLEET_H
+
+#include "common/err.h"
+#include "common/loop.h"
+#include "controller/run/coordinator.h"
+#include "controller/run/merge.h"
+
+/*
+ * Carries the coordinator's actions out: one link per agent, snapshots into the merge, one timer.
+ * Everything that decides is in the coordinator. Main thread.
+ */
+
+struct fleet;
+
+struct fleet_config {
+    struct loop *loop;
+    const struct inventory *inventory;
+    const struct plan *plan;
+    struct merge *merge;
+    void (*note)(void *arg, const char *text); /* for the user's eyes */
+    void *arg;
+};
+
+enum err fleet_new(const struct fleet_config *cfg, struct fleet **out,
+                   struct errmsg *msg) MUST_CHECK;
+/* Runs the loop until the coordinator has finished. */
+void fleet_run(struct fleet *f);
+/* Ctrl-C: stop all agents, report what there is. */
+void fleet_interrupt(struct fleet *f);
+const struct coordinator *fleet_coordinator(const struct fleet *f);
+/* Run id of this run, 32 hex digits. */
+const char *fleet_run_id(const struct fleet *f);
+/* Was sum(deltas) == cumulative proven for the agent? "" = yes or not applicable, else why not. */
+const char *fleet_check_problem(const struct fleet *f, size_t agent);
+bool fleet_checked(const struct fleet *f, size_t agent);
+void fleet_free(struct fleet *f);
+
+#endif
