@@ -18,7 +18,7 @@
 
 /* --- writing ------------------------------------------------------------------------------- */
 
-struct wire_out; /* growable; opaque over msgpack_sbuffer/packer */
+struct wire_out; /* growable; opaque over msgpack_packer */
 
 struct wire_out *wire_out_new(void);
 void wire_out_free(struct wire_out *w); /* NULL is fine */
@@ -31,6 +31,7 @@ void wire_put_i64(struct wire_out *w, int64_t v);
 void wire_put_bool(struct wire_out *w, bool v);
 void wire_put_f64(struct wire_out *w, double v);
 void wire_put_str(struct wire_out *w, const char *s);
+void wire_put_text(struct wire_out *w, const char *s, size_t len); /* a string of len bytes */
 void wire_put_bin(struct wire_out *w, const void *p, size_t len);
 
 /* --- reading ------------------------------------------------------------------------------- */
@@ -59,8 +60,15 @@ double wire_get_f64(struct wire_in *r); /* finite only */
  * ERR_TOO_BIG. */
 void wire_get_str(struct wire_in *r, char *buf, size_t cap);
 struct wire_blob wire_get_bin(struct wire_in *r, size_t max);
+/* A string of at most `max` bytes that stays in the frame; not terminated, no embedded NUL. */
+struct wire_blob wire_get_text(struct wire_in *r, size_t max);
+/* Next key of a map. Keys below 64 that *seen (start with 0) already has are ERR_CORRUPT; larger
+ * ones are for the future and not tracked. UINT64_MAX after an error. */
+uint64_t wire_get_key(struct wire_in *r, uint64_t *seen);
 /* Skips one value of any kind and depth (iterative, bounded). */
 void wire_skip(struct wire_in *r);
+/* The caller found a contradiction: sticks like an error of the reader's own. */
+void wire_fail(struct wire_in *r, enum err e);
 /* The one check at the end: sticky error, else ERR_CORRUPT when bytes are left. */
 enum err wire_end(const struct wire_in *r) MUST_CHECK;
 
@@ -77,7 +85,8 @@ enum wire_type {
 };
 
 struct wire_field {
-    uint32_t key; /* small integer, never reused */
+    uint32_t key;     /* 1 .. 63, never reused */
+    const char *name; /* as docs/protocol.md calls it */
     enum wire_type type;
     size_t offset;
     size_t size;   /* STR: capacity; ID: length; BLOB: maximum */
@@ -87,7 +96,8 @@ struct wire_field {
 /* Writes {key: value} for every field. */
 void wire_put_fields(struct wire_out *w, const struct wire_field *f, size_t n, const void *s);
 /* Reads one map into the zeroed *s. Unknown keys are skipped, a duplicate key is ERR_CORRUPT,
- * n <= 32. Blobs point into the frame. */
+ * at most WIRE_PAIRS_MAX pairs. Blobs point into the frame. */
+#define WIRE_PAIRS_MAX 64
 void wire_get_fields(struct wire_in *r, const struct wire_field *f, size_t n, void *s);
 
 #endif
