@@ -18,6 +18,7 @@
 #define MSG_VERSION_MIN 1
 #define MSG_VERSION_MAX 1
 #define MSG_FRAME_MAX   (8u << 20)
+#define MSG_BLOB_MAX    (MSG_FRAME_MAX - 4096) /* leaves room for the other fields */
 #define MSG_ID_LEN      16
 
 enum msg_type {
