@@ -20,8 +20,9 @@
 #define SNAPSHOT_SERIES_MAX 64
 #define SNAPSHOT_STATUS_MIN 100
 #define SNAPSHOT_STATUS_MAX 599
-#define SNAPSHOT_ERRORS_MAX 32 /* different texts; the rest is counted in errors_other */
+#define SNAPSHOT_ERRORS_MAX 32 /* different texts, the first by strcmp; the rest: errors_other */
 #define SNAPSHOT_ERROR_TEXT 96
+#define SNAPSHOT_COUNT_MAX  (UINT64_C(1) << 56) /* of any count; 64 series of them fit u64 */
 
 enum hist_kind {
     HIST_CORRECTED,   /* response - due */
@@ -51,7 +52,7 @@ struct snapshot {
     uint64_t seq;     /* 1.. ; 0 in a cumulative one */
     uint64_t from_ns; /* interval bounds, ns after t0 */
     uint64_t to_ns;
-    uint32_t intervals; /* how many were added together (1 normally) */
+    uint32_t intervals; /* how many were added together (1 normally; 0 = nothing, bounds are 0) */
     bool cumulative;
     uint64_t backlog;      /* due but not sent at to_ns; gauge: the later one wins, agents add up */
     uint64_t in_flight;    /* the same */
@@ -70,15 +71,19 @@ struct snapshot *snapshot_new(void); /* no series yet */
 void snapshot_free(struct snapshot *s);
 struct snapshot *snapshot_copy(const struct snapshot *s);
 
-/* The series, created when missing. NULL when SNAPSHOT_SERIES_MAX is reached. */
+/* The series, created when missing; valid until the next one is created. NULL when
+ * SNAPSHOT_SERIES_MAX is reached. The name is cut to size and sanitised. */
 struct series *snapshot_series(struct snapshot *s, uint32_t stage, const char *name);
 /* The histogram, created when missing. */
 struct hist *series_hist(struct series *s, enum hist_kind k);
-/* Adds `count` to the row of the text; overflow rows go to errors_other. */
+/* Adds `count` to the row of the text (cut to size, sanitised); overflow rows go to errors_other.
+ */
 void snapshot_add_error(struct snapshot *s, const char *text, uint64_t count);
 
-/* into += from: counters, histograms, status, errors, cpu; bounds become the union. With
- * `same_agent` the gauges are taken from the later one, else they add up. */
+/* into += from: counters, histograms, status, errors, cpu, intervals; bounds become the union; seq
+ * and cumulative stay. With `same_agent` the gauges are taken from the later one (to_ns), else they
+ * add up. The order of adding does not matter. Nothing is changed on error: ERR_RANGE = a count
+ * would pass SNAPSHOT_COUNT_MAX, ERR_NOMEM = more than SNAPSHOT_SERIES_MAX series. */
 enum err snapshot_add(struct snapshot *into, const struct snapshot *from,
                       bool same_agent) MUST_CHECK;
 
@@ -87,14 +92,17 @@ enum err snapshot_add(struct snapshot *into, const struct snapshot *from,
 struct counters snapshot_counters(const struct snapshot *s);
 struct hist *snapshot_hist(const struct snapshot *s, enum hist_kind k);
 
-/* Are the two equal in everything that must not be lost: counters, buckets, status, errors? On a
- * difference msg names the first one. Used for sum(deltas) == cumulative. */
+/* Are the two equal in everything that must not be lost: counters, histograms, status, errors? A
+ * missing series or histogram equals an empty one. On a difference msg names the first one. Used
+ * for sum(deltas) == cumulative. */
 bool snapshot_same_data(const struct snapshot *a, const struct snapshot *b, struct errmsg *msg);
 
-/* msgpack map, keys in docs/protocol.md; *buf is the caller's (mem_free). */
+/* msgpack map, keys in docs/protocol.md; *buf is the caller's (mem_free). ERR_TOO_BIG when it would
+ * not fit a frame. */
 enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len) MUST_CHECK;
-/* Bounded; every histogram is validated before anything is returned; counters and histogram totals
- * must agree (completed == corrected count) else ERR_CORRUPT. */
+/* A NEW snapshot, caller frees; *out is NULL on error. Bounded; every histogram is validated before
+ * anything is returned; in each series counters and histogram totals must agree (completed ==
+ * corrected count) else ERR_CORRUPT. */
 enum err snapshot_decode(const uint8_t *buf, size_t len, struct snapshot **out) MUST_CHECK;
 
 #endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "common/hist_codec.h"
+#include "common/mem.h"
+#include "proto/msg.h"
+#include "proto/snapshot.h"
+#include "proto/wire.h"
+
+/* Keys of the hand-made maps; docs/protocol.md lists them. */
+enum snapshot_key {
+    SNAPSHOT_SCALARS = 1,
+    SNAPSHOT_SERIES,
+    SNAPSHOT_STATUS,
+    SNAPSHOT_ERRORS
+};
+enum series_key {
+    SERIES_STAGE = 1,
+    SERIES_NAME,
+    SERIES_COUNTERS,
+    SERIES_HISTS
+};
+
+/* 9 bytes a counter is LEB128-64b9B's worst case. */
+#define BLOB_MAX (HIST_V2_HEADER + 9 * HIST_COUNTS)
+
+#define SCALAR(key, type, member)                                                                  \
+    {                                                                                              \
+        key, #member, type, offsetof(struct snapshot, member), 0, true                             \
+    }
+
+static const struct wire_field scalars[] = {
+    SCALAR(1, WIRE_U64, seq),           SCALAR(2, WIRE_U64, from_ns),
+    SCALAR(3, WIRE_U64, to_ns),         SCALAR(4, WIRE_U32, intervals),
+    SCALAR(5, WIRE_BOOL, cumulative),   SCALAR(6, WIRE_U64, backlog),
+    SCALAR(7, WIRE_U64, in_flight),     SCALAR(8, WIRE_U64, cpu_ns),
+    SCALAR(9, WIRE_U64, cpu_busy_ppm),  SCALAR(10, WIRE_U64, censored_age_ns),
+    SCALAR(11, WIRE_U64, errors_other),
+};
+
+/* A histogram on the wire: V2 bytes and the exact figures V2 has no room for. */
+struct hist_form {
+    uint64_t min, max, sum_hi, sum_lo, saturated;
+    struct wire_blob v2;
+};
+
+#define FORM(key, type, member, size)                                                              \
+    {                                                                                              \
+        key, #member, type, offsetof(struct hist_form, member), size, true                         \
+    }
+
+static const struct wire_field hist_fields[] = {
+    FORM(1, WIRE_U64, min, 0),    FORM(2, WIRE_U64, max, 0),       FORM(3, WIRE_U64, sum_hi, 0),
+    FORM(4, WIRE_U64, sum_lo, 0), FORM(5, WIRE_U64, saturated, 0), FORM(6, WIRE_BLOB, v2, BLOB_MAX),
+};
+
+#define N(table) (sizeof(table) / sizeof(table)[0])
+
+/* --- encoding -------------------------------------------------------------------------------- */
+
+static bool has_samples(const struct hist *h)
+{
+    return h != NULL && hist_count(h) > 0;
+}
+
+static enum err put_hist(struct wire_out *w, const struct hist *h)
+{
+    struct hist_form f = {.min = hist_min(h), .max = hist_max(h), .saturated = hist_saturated(h)};
+    hist_sum128(h, &f.sum_hi, &f.sum_lo);
+    size_t cap = hist_encode_max(h);
+    uint8_t *bytes = mem_calloc(cap, 1);
+    f.v2.data = bytes;
+    enum err e = hist_encode(h, bytes, cap, &f.v2.len);
+    if (e == ERR_OK)
+        wire_put_fields(w, hist_fields, N(hist_fields), &f);
+    mem_free(bytes);
+    return e;
+}
+
+static void put_counters(struct wire_out *w, const struct counters *c)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < COUNTERS_N; i++)
+        n += counters_get(c, i) != 0;
+    wire_put_map(w, n);
+    for (size_t i = 0; i < COUNTERS_N; i++) {
+        if (counters_get(c, i) == 0)
+            continue;
+        wire_put_u64(w, i);
+        wire_put_u64(w, counters_get(c, i));
+    }
+}
+
+static enum err put_series(struct wire_out *w, const struct series *s)
+{
+    wire_put_map(w, 4);
+    wire_put_u64(w, SERIES_STAGE);
+    wire_put_u64(w, s->stage);
+    wire_put_u64(w, SERIES_NAME);
+    wire_put_str(w, s->name);
+    wire_put_u64(w, SERIES_COUNTERS);
+    put_counters(w, &s->counters);
+    uint32_t n = 0;
+    for (size_t k = 0; k < HIST_KINDS; k++)
+        n += has_samples(s->hists[k]);
+    wire_put_u64(w, SERIES_HISTS);
+    wire_put_map(w, n);
+    enum err e = ERR_OK;
+    for (size_t k = 0; k < HIST_KINDS && e == ERR_OK; k++) {
+        if (!has_samples(s->hists[k]))
+            continue;
+        wire_put_u64(w, k);
+        e = put_hist(w, s->hists[k]);
+    }
+    return e;
+}
+
+static void put_status(struct wire_out *w, const struct snapshot *s)
+{
+    uint32_t n = 0;
+    for (size_t i = SNAPSHOT_STATUS_MIN; i <= SNAPSHOT_STATUS_MAX; i++)
+        n += s->status[i] != 0;
+    wire_put_map(w, n);
+    for (size_t i = SNAPSHOT_STATUS_MIN; i <= SNAPSHOT_STATUS_MAX; i++) {
+        if (s->status[i] == 0)
+            continue;
+        wire_put_u64(w, i);
+        wire_put_u64(w, s->status[i]);
+    }
+}
+
+static void put_errors(struct wire_out *w, const struct snapshot *s)
+{
+    wire_put_map(w, (uint32_t)s->n_errors);
+    for (size_t i = 0; i < s->n_errors; i++) {
+        wire_put_str(w, s->errors[i].text);
+        wire_put_u64(w, s->errors[i].count);
+    }
+}
+
+enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len)
+{
+    struct wire_out *w = wire_out_new();
+    enum err e = ERR_OK;
+    wire_put_map(w, 4);
+    wire_put_u64(w, SNAPSHOT_SCALARS);
+    wire_put_fields(w, scalars, N(scalars), s);
+    wire_put_u64(w, SNAPSHOT_SERIES);
+    wire_put_array(w, (uint32_t)s->n_series);
+    for (size_t i = 0; i < s->n_series && e == ERR_OK; i++)
+        e = put_series(w, &s->series[i]);
+    wire_put_u64(w, SNAPSHOT_STATUS);
+    put_status(w, s);
+    wire_put_u64(w, SNAPSHOT_ERRORS);
+    put_errors(w, s);
+    *buf = wire_out_take(w, len);
+    wire_out_free(w);
+    if (e == ERR_OK && *len > MSG_BLOB_MAX)
+        e = ERR_TOO_BIG;
+    if (e == ERR_OK)
+        return ERR_OK;
+    mem_free(*buf);
+    *buf = NULL;
+    *len = 0;
+    return e;
+}
+
+/* --- decoding -------------------------------------------------------------------------------- */
+
+/* Key of a sparse map: they ascend, so that a duplicate needs no memory to be seen. */
+static uint64_t get_ascending(struct wire_in *r, uint32_t i, uint64_t *last)
+{
+    uint64_t key = wire_get_u64(r);
+    if (i > 0 && key <= *last)
+        wire_fail(r, ERR_CORRUPT);
+    *last = key;
+    return key;
+}
+
+static uint64_t get_count(struct wire_in *r)
+{
+    uint64_t n = wire_get_u64(r);
+    if (n <= SNAPSHOT_COUNT_MAX)
+        return n;
+    wire_fail(r, ERR_RANGE);
+    return 0;
+}
+
+static uint64_t big_endian(const uint8_t *p, size_t width)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < width; i++)
+        v = v << 8 | p[i];
+    return v;
+}
+
+/* The geometry is read before hist_decode allocates for it: one histogram of a strange one may be
+ * as large as two hundred of ours. Offsets: HdrHistogram V2 header. */
+static bool default_geometry(struct wire_blob v2)
+{
+    return v2.len >= HIST_V2_HEADER && big_endian(v2.data + 12, 4) == HIST_DIGITS &&
+           big_endian(v2.data + 16, 8) == HIST_LOWEST &&
+           big_endian(v2.data + 24, 8) == HIST_HIGHEST;
+}
+
+static struct hist *get_hist(struct wire_in *r)
+{
+    struct hist_form f = {0};
+    wire_get_fields(r, hist_fields, N(hist_fields), &f);
+    if (r->err != ERR_OK)
+        return NULL;
+    struct hist *h = NULL;
+    enum err e = default_geometry(f.v2) ? hist_decode(f.v2.data, f.v2.len, &h) : ERR_CORRUPT;
+    if (e == ERR_OK)
+        e = hist_set_exact(h, f.min, f.max, f.sum_hi, f.sum_lo, f.saturated);
+    if (e == ERR_OK && hist_count(h) == 0)
+        e = ERR_CORRUPT; /* an empty one is not sent */
+    if (e == ERR_OK && hist_count(h) > SNAPSHOT_COUNT_MAX)
+        e = ERR_RANGE;
+    if (e == ERR_OK)
+        return h;
+    wire_fail(r, e);
+    hist_free(h);
+    return NULL;
+}
+
+static void get_hists(struct wire_in *r, struct series *s)
+{
+    uint64_t last = 0;
+    uint32_t n = wire_get_map(r, WIRE_PAIRS_MAX);
+    for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
+        uint64_t kind = get_ascending(r, i, &last);
+        if (r->err != ERR_OK)
+            return;
+        if (kind < HIST_KINDS)
+            s->hists[kind] = get_hist(r);
+        else
+            wire_skip(r); /* a kind of a later version */
+    }
+}
+
+static void get_counters(struct wire_in *r, struct counters *c)
+{
+    uint64_t last = 0;
+    uint32_t n = wire_get_map(r, 4 * COUNTERS_N);
+    for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
+        uint64_t index = get_ascending(r, i, &last);
+        if (index < COUNTERS_N)
+            counters_set(c, index, get_count(r));
+        else
+            wire_skip(r); /* a counter of a later version */
+    }
+}
+
+static void check_series(struct wire_in *r, const struct series *s, uint64_t seen)
+{
+    uint64_t needed = 1u << SERIES_STAGE | 1u << SERIES_NAME | 1u << SERIES_COUNTERS;
+    const struct hist *corrected = s->hists[HIST_CORRECTED];
+    if ((seen & needed) != needed)
+        wire_fail(r, ERR_CORRUPT);
+    if (s->counters.completed != (corrected == NULL ? 0 : hist_count(corrected)))
+        wire_fail(r, ERR_CORRUPT);
+}
+
+static void get_series(struct wire_in *r, struct series *s)
+{
+    uint64_t seen = 0, stage = 0;
+    uint32_t n = wire_get_map(r, WIRE_PAIRS_MAX);
+    for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
+        switch (wire_get_key(r, &seen)) {
+        case SERIES_STAGE:
+            stage = wire_get_u64(r);
+            break;
+        case SERIES_NAME:
+            wire_get_str(r, s->name, sizeof s->name);
+            msg_sanitise(s->name);
+            break;
+        case SERIES_COUNTERS:
+            get_counters(r, &s->counters);
+            break;
+        case SERIES_HISTS:
+            get_hists(r, s);
+            break;
+        default:
+            wire_skip(r);
+        }
+    }
+    if (stage > UINT32_MAX)
+        wire_fail(r, ERR_RANGE);
+    s->stage = (uint32_t)stage;
+    check_series(r, s, seen);
+}
+
+/* Strictly ascending by (stage, name): sorted and without duplicates at once. */
+static bool in_order(const struct snapshot *s, const struct series *next)
+{
+    if (s->n_series == 0)
+        return true;
+    const struct series *last = &s->series[s->n_series - 1];
+    if (last->stage != next->stage)
+        return last->stage < next->stage;
+    return strcmp(last->name, next->name) < 0;
+}
+
+static void get_all_series(struct wire_in *r, struct snapshot *s)
+{
+    uint32_t n = wire_get_array(r, SNAPSHOT_SERIES_MAX);
+    for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
+        struct series next = {0};
+        get_series(r, &next);
+        if (!in_order(s, &next))
+            wire_fail(r, ERR_CORRUPT);
+        if (r->err == ERR_OK) {
+            *snapshot_series(s, next.stage, next.name) = next;
+            continue;
+        }
+        for (size_t k = 0; k < HIST_KINDS; k++)
+            hist_free(next.hists[k]);
+    }
+}
+
+static void get_status(struct wire_in *r, struct snapshot *s)
+{
+    uint64_t last = 0;
+    uint32_t n = wire_get_map(r, SNAPSHOT_STATUS_MAX - SNAPSHOT_STATUS_MIN + 1);
+    for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
+        uint64_t code = get_ascending(r, i, &last);
+        if (code >= SNAPSHOT_STATUS_MIN && code <= SNAPSHOT_STATUS_MAX)
+            s->status[code] = get_count(r);
+        else
+            wire_fail(r, ERR_RANGE);
+    }
+}
+
+static void get_errors(struct wire_in *r, struct snapshot *s)
+{
+    uint32_t n = wire_get_map(r, SNAPSHOT_ERRORS_MAX);
+    for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
+        struct error_row *row = &s->errors[i];
+        wire_get_str(r, row->text, sizeof row->text);
+        msg_sanitise(row->text);
+        row->count = get_count(r);
+        if (row->count == 0 || (i > 0 && strcmp(s->errors[i - 1].text, row->text) >= 0))
+            wire_fail(r, ERR_CORRUPT);
+        s->n_errors = i + 1;
+    }
+}
+
+static void check_scalars(struct wire_in *r, const struct snapshot *s)
+{
+    bool nothing = s->intervals == 0 && (s->from_ns != 0 || s->to_ns != 0);
+    if (s->from_ns > s->to_ns || nothing)
+        wire_fail(r, ERR_CORRUPT);
+    if (s->backlog > SNAPSHOT_COUNT_MAX || s->in_flight > SNAPSHOT_COUNT_MAX ||
+        s->cpu_ns > SNAPSHOT_COUNT_MAX || s->errors_other > SNAPSHOT_COUNT_MAX)
+        wire_fail(r, ERR_RANGE);
+}
+
+static void get_snapshot(struct wire_in *r, struct snapshot *s)
+{
+    uint64_t seen = 0;
+    uint32_t n = wire_get_map(r, WIRE_PAIRS_MAX);
+    for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
+        switch (wire_get_key(r, &seen)) {
+        case SNAPSHOT_SCALARS:
+            wire_get_fields(r, scalars, N(scalars), s);
+            break;
+        case SNAPSHOT_SERIES:
+            get_all_series(r, s);
+            break;
+        case SNAPSHOT_STATUS:
+            get_status(r, s);
+            break;
+        case SNAPSHOT_ERRORS:
+            get_errors(r, s);
+            break;
+        default:
+            wire_skip(r);
+        }
+    }
+    if ((seen >> SNAPSHOT_SCALARS & 1) == 0 || (seen >> SNAPSHOT_SERIES & 1) == 0)
+        wire_fail(r, ERR_CORRUPT);
+    check_scalars(r, s);
+}
+
+enum err snapshot_decode(const uint8_t *buf, size_t len, struct snapshot **out)
+{
+    *out = NULL;
+    struct wire_in r;
+    wire_in_init(&r, buf, len);
+    struct snapshot *s = snapshot_new();
+    get_snapshot(&r, s);
+    enum err e = wire_end(&r);
+    if (e == ERR_OK)
+        *out = s;
+    else
+        snapshot_free(s);
+    return e;
+}
