@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/target/reqlog.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define BUFFER_SIZE (1 << 20)
+
+enum err reqlog_open(struct reqlog *log, const char *name, struct errmsg *msg)
+{
+    *log = (struct reqlog){0};
+    if (name == NULL)
+        return ERR_OK;
+    log->file = fopen(name, "we");
+    if (log->file == NULL)
+        return errmsg_set(msg, ERR_SYSTEM, "--log %s: %s", name, strerror(errno));
+    /* Large, so that writing the log disturbs the answers once in some ten thousand requests. */
+    setvbuf(log->file, NULL, _IOFBF, BUFFER_SIZE);
+    return ERR_OK;
+}
+
+void reqlog_add(struct reqlog *log, uint64_t read_ns, uint64_t written_ns, const char *path,
+                size_t path_len, uint32_t status)
+{
+    if (log->file != NULL)
+        fprintf(log->file, "%" PRIu64 " %" PRIu64 " %.*s %" PRIu32 "\n", read_ns, written_ns,
+                (int)path_len, path, status);
+}
+
+void reqlog_flush(struct reqlog *log)
+{
+    if (log->file != NULL)
+        fflush(log->file);
+}
+
+enum err reqlog_close(struct reqlog *log)
+{
+    if (log->file == NULL)
+        return ERR_OK;
+    int bad = ferror(log->file);
+    bad |= fclose(log->file);
+    log->file = NULL;
+    return bad != 0 ? ERR_SYSTEM : ERR_OK;
+}
