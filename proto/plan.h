@@ -16,24 +16,29 @@
  * fills it from flags, checks it and ships it whole; every agent gets the same bytes plus its part.
  */
 
-#define PLAN_BODY_MAX    (4u << 20)
-#define PLAN_HEADERS_MAX 64
-#define PLAN_URL_MAX     8192
+#define PLAN_BODY_MAX        (4u << 20)
+#define PLAN_HEADERS_MAX     64
+#define PLAN_HEADER_LINE_MAX 8192
+#define PLAN_URL_MAX         8192
+#define PLAN_METHOD_MAX      32
+#define PLAN_THREADS_MAX     256
+#define PLAN_CONNECTIONS_MAX 1000000
 
 struct plan {
     char *url;
-    char *method;               /* upper or any case token, RFC 9110 section 9.1 */
+    char *method;               /* token, RFC 9110 section 9.1; NULL until plan_check: GET, or POST
+                                   with a body */
     struct option_list headers; /* "Name: value" as given, checked */
-    char *data;                 /* --data; NULL = none */
+    char *data;                 /* --data; NULL = none; copied to body by plan_check, not shipped */
     char *body_file;            /* --body FILE; read into body by plan_check, not shipped */
-    uint8_t *body;              /* owned; NULL = none */
+    uint8_t *body;              /* owned; NULL = none (an empty body is not NULL) */
     size_t body_len;
     struct rate rate;     /* num 0 = not given */
     uint64_t duration_ns; /* NS_NEVER = not bounded by time */
     uint64_t requests;    /* UINT64_MAX = not bounded by count */
     uint64_t timeout_ns;
     uint64_t interval_ns;
-    uint32_t connections; /* whole run */
+    uint32_t connections; /* whole run; 0 = the default of plan_split */
     uint32_t threads;     /* per agent; 0 = the agent's default */
     bool forever;
     bool duration_set, requests_set, connections_set, threads_set, rate_set;
@@ -49,7 +54,7 @@ struct plan_part {
 /* Option rows of the plan; `target` of option_parse is a struct plan. */
 const struct option_row *plan_options(size_t *n);
 
-/* DESIGN section 6 defaults. */
+/* Overwrites *p with what holds before any option is given. */
 void plan_defaults(struct plan *p);
 
 /* After parsing: reads the body file, applies defaults that depend on others (-d 10s when neither
@@ -57,10 +62,14 @@ void plan_defaults(struct plan *p);
  * the flag, the value and the accepted form. */
 enum err plan_check(struct plan *p, struct errmsg *msg) MUST_CHECK;
 
+/* Everything of plan_check that does not read files, on a plan already completed by it: for plans
+ * that came over the wire. Looks at values only, never at the _set members. */
+enum err plan_validate(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+
 /* Splits connections by weight (largest remainder, at least 1 each) and settles the thread count:
  * threads = plan's, else the smaller of 4 and the agent's cores; an explicit -c below the number of
  * workers is an error when -t was explicit, else threads shrink to fit. Sum of connections is the
- * plan's (or, by default, the larger of 50 and the number of workers). */
+ * plan's (or, by default, the larger of 50 and the number of workers). n >= 1, weights >= 1. */
 enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_t *cores, size_t n,
                     struct plan_part *parts, struct errmsg *msg) MUST_CHECK;
 
@@ -69,6 +78,7 @@ enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_
 enum err plan_part_check(const struct plan_part *part, struct errmsg *msg) MUST_CHECK;
 
 void plan_clear(struct plan *p); /* frees members, zeroes */
+/* Deep copy; what `to` held before is overwritten, not freed. */
 enum err plan_copy(struct plan *to, const struct plan *from) MUST_CHECK;
 
 /* Wire form (msgpack map, keys in docs/protocol.md). encode: *buf is malloc'ed, caller frees.
