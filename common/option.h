@@ -21,10 +21,11 @@ enum option_type {
     OPTION_U32,      /* uint32_t, min..max */
     OPTION_COUNT,    /* uint64_t through units_parse_count, min..max */
     OPTION_DURATION, /* uint64_t ns through units_parse_duration, min..max */
-    OPTION_RATE,     /* struct rate */
+    OPTION_RATE,     /* struct rate through units_parse_rate */
     OPTION_STRING,   /* char *, owned by the struct (mem_strdup); the last one wins */
     OPTION_LIST,     /* struct option_list, repeatable */
-    OPTION_CUSTOM    /* parse(row, value, target, msg) decides */
+    OPTION_CUSTOM    /* parse(row, value, target, msg) decides; its message begins with the value,
+                        the flag is put in front. No message = made from the row */
 };
 
 /* Strings in the order given; each and the array are owned. */
@@ -50,18 +51,28 @@ struct option_row {
 
 #define OPTION_NO_SET SIZE_MAX
 
-/* Parses argv[1..] into *target. `--name=value`, `--name value`, `-nvalue`, `-n value`; `--` ends
- * the options. Positional arguments are put, in order, into `rest` (pointers into argv). Unknown
- * flags are ERR_INVALID and suggest the nearest known one. A value is required even if it begins
- * with '-' (so `-r -5` says that -5 is not acceptable). On error the target may be half filled:
- * free it as usual. */
+/* Parses argv[1..] into *target. `--name=value`, `--name value`, `-nvalue`, `-n value`, flags in
+ * one word (`-qv`); `--` ends the options. A repeated option: the last one wins; a list grows, but
+ * what the environment put into it is replaced. Positional arguments are put, in order, into `rest`
+ * (pointers into argv). Unknown flags are ERR_INVALID and suggest the nearest known one. A value is
+ * required even if it begins with '-' (so `-r -5` says that -5 is not acceptable). On error the
+ * target may be half filled: free it as usual. */
 enum err option_parse(const struct option_row *rows, size_t n_rows, int argc, char *const *argv,
                       void *target, const char **rest, size_t rest_max, size_t *n_rest,
                       struct errmsg *msg) MUST_CHECK;
 
-/* Options from the environment, HAMMER_<NAME> with '-' as '_'; used before argv, so flags win. */
+/* Options from the environment, HAMMER_<NAME> with '-' as '_'; used before argv, so flags win. An
+ * empty variable counts as absent; a flag's is 1 or 0; a list's is one item. */
 enum err option_environment(const struct option_row *rows, size_t n_rows, void *target,
                             struct errmsg *msg) MUST_CHECK;
+
+/* The row of that long name, NULL = none. */
+const struct option_row *option_find(const struct option_row *rows, size_t n_rows,
+                                     const char *name);
+
+/* "--NAME VALUE: accepted is FORM", made from the row; returns e. For checks after the parsing. */
+enum err option_refuse(const struct option_row *row, const char *value, enum err e,
+                       struct errmsg *msg);
 
 /* Prints aligned help lines for the rows, at most 100 columns. */
 void option_help(const struct option_row *rows, size_t n_rows, FILE *out);
