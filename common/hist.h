@@ -23,7 +23,8 @@
 #define HIST_DIGITS     3
 #define HIST_SUB_BITS   11         /* default geometry: 2048 sub-buckets */
 #define HIST_COUNTS     33792      /* counters of the default geometry */
-#define HIST_COUNTS_MAX (1u << 23) /* larger geometries are refused before allocating */
+#define HIST_COUNTS_MAX (1u << 22) /* larger geometries are refused before allocating: 32 MiB */
+#define HIST_TOTAL_MAX  UINT64_C(0x7fffffffffffffff) /* samples; V2 counts are signed */
 
 struct hist_geometry {
     uint64_t lowest;
@@ -37,8 +38,8 @@ struct hist_geometry {
 
 struct hist; /* u64 counters */
 
-/* ERR_INVALID unless lowest >= 1, highest >= 2 lowest, 1 <= digits <= 5; ERR_TOO_BIG over
- * HIST_COUNTS_MAX. */
+/* ERR_INVALID unless 1 <= lowest, 2 lowest <= highest <= INT64_MAX, 1 <= digits <= 5 and the first
+ * bucket fits in 62 bits; ERR_TOO_BIG over HIST_COUNTS_MAX. *g is written on success only. */
 enum err hist_geometry_init(struct hist_geometry *g, uint64_t lowest, uint64_t highest,
                             uint32_t digits) MUST_CHECK;
 /* 1 ns .. 1 h, 3 digits. */
@@ -57,19 +58,21 @@ void hist_free(struct hist *h); /* NULL is fine */
 void hist_reset(struct hist *h);
 struct hist *hist_copy(const struct hist *h);
 
-/* Records `count` times v; above highest it is clamped and counted in hist_saturated. */
+/* Records `count` times v; above highest it is clamped and counted in hist_saturated. The total
+ * stops at HIST_TOTAL_MAX. */
 void hist_record(struct hist *h, uint64_t v, uint64_t count);
 /* a += b. Same geometry: counters are added. Other geometry: each bucket's low value is re-recorded
- * with its count (Java's rule). Exact min, max, sum and saturated are added too. Overflow of the
- * total is ERR_RANGE and leaves `a` untouched. */
+ * with its count (Java's rule), clamped like any value; the exact figures of `a` may then lie
+ * beside its buckets. Exact min, max, sum and saturated are added too. Overflow of the total is
+ * ERR_RANGE and leaves `a` untouched. */
 enum err hist_add(struct hist *a, const struct hist *b) MUST_CHECK;
-bool hist_equal(const struct hist *a,
-                const struct hist *b); /* counters, min, max, sum, saturated */
+/* Geometry, counters, min, max, sum, saturated. */
+bool hist_equal(const struct hist *a, const struct hist *b);
 
 const struct hist_geometry *hist_geometry_of(const struct hist *h);
 uint64_t hist_count(const struct hist *h); /* samples */
 uint64_t hist_count_at(const struct hist *h, uint32_t index);
-/* Number of samples in buckets whose low value is > v / <= v. */
+/* Number of samples in buckets whose low value is > v, that is above the bucket of v. */
 uint64_t hist_count_above(const struct hist *h, uint64_t v);
 /* Largest index with a count, 0 when empty. */
 uint32_t hist_top_index(const struct hist *h);
@@ -81,16 +84,17 @@ uint64_t hist_min(const struct hist *h);
 uint64_t hist_max(const struct hist *h);
 double hist_sum(const struct hist *h);
 double hist_mean_exact(const struct hist *h);
-/* Puts figures that travelled beside the V2 bytes. ERR_CORRUPT when they contradict the buckets:
- * min not in the lowest occupied bucket, max not in the highest one, sum outside what the buckets
- * allow, saturated above the top bucket's count. */
+/* Puts figures that travelled beside the V2 bytes. ERR_CORRUPT and nothing changed when they
+ * contradict the buckets: min not in the lowest occupied bucket, max not in the highest one, sum
+ * outside what the buckets, min and max allow, saturated above the count in the bucket of highest.
+ * An empty histogram has only zeros. */
 enum err hist_set_exact(struct hist *h, uint64_t min, uint64_t max, uint64_t sum_hi,
                         uint64_t sum_lo, uint64_t saturated) MUST_CHECK;
 void hist_sum128(const struct hist *h, uint64_t *hi, uint64_t *lo);
 
 /* HdrHistogram's figures, from buckets only (measurement rules of Java 2.1.11):
  * quantile: k = max(1, ceil(nextafter(p,-inf) * N / 100)); high value of the first bucket whose
- * cumulative count is >= k; p = 0 gives the low value; empty gives 0. */
+ * cumulative count is >= k; p = 0 gives the low value; empty gives 0. p is clamped to 0..100. */
 uint64_t hist_value_at_percentile(const struct hist *h, double percentile);
 /* Value at nearest rank k (1-based, clamped to 1..N); the same bucket rule. */
 uint64_t hist_value_at_rank(const struct hist *h, uint64_t k);
@@ -102,14 +106,13 @@ double hist_mean(const struct hist *h);
 double hist_stddev(const struct hist *h);
 
 /*
- * Interval recorder, default geometry only. Its body is public so that recording inlines: about
- * 2 ns. low_index..high_index is the touched range, so adding and clearing cost what was used.
+ * Interval recorder, default geometry only. Its body is public so that recording inlines: 1 to 2
+ * ns. The touched range is the buckets of min..max, so adding and clearing cost what was used.
  */
 struct hist_rec {
     uint32_t counts[HIST_COUNTS];
-    uint32_t low_index, high_index; /* touched range; low > high = empty */
     uint64_t total, saturated;
-    uint64_t min, max;
+    uint64_t min, max; /* min > max = empty */
     unsigned __int128 sum;
 };
 
@@ -124,17 +127,12 @@ static inline void hist_rec_record(struct hist_rec *r, uint64_t v)
         v = HIST_HIGHEST;
         r->saturated++;
     }
-    uint32_t shift =
-        64 - HIST_SUB_BITS - (uint32_t)__builtin_clzll(v | ((UINT64_C(1) << HIST_SUB_BITS) - 1));
-    uint32_t i =
-        ((shift + 1) << (HIST_SUB_BITS - 1)) + (uint32_t)(v >> shift) - (1u << (HIST_SUB_BITS - 1));
-    r->counts[i]++;
+    /* hist_index for unit 1: the mask keeps everything below 2048 in the first, exact bucket. */
+    uint64_t mask = (UINT64_C(1) << HIST_SUB_BITS) - 1;
+    uint32_t shift = 64 - HIST_SUB_BITS - (uint32_t)__builtin_clzll(v | mask);
+    r->counts[(shift << (HIST_SUB_BITS - 1)) + (uint32_t)(v >> shift)]++;
     r->total++;
     r->sum += v;
-    if (i < r->low_index)
-        r->low_index = i;
-    if (i > r->high_index)
-        r->high_index = i;
     if (v < r->min)
         r->min = v;
     if (v > r->max)
