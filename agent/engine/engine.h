@@ -21,7 +21,12 @@
  * End of run: everything due before the duration is sent until duration + timeout; what is left
  * then is unsent(no_connection). In-flight requests get their timeout (or the drain time of a
  * stop), the rest is unfinished. After engine_stop nothing more is sent, and what was due until
- * then and not sent is unsent(stopped).
+ * then and not sent is unsent(stopped). ENDED comes as soon as nothing is left to do, which may be
+ * before the duration is over.
+ *
+ * A request whose send waited because no connection was idle is recorded as such (the server's
+ * delay), any other delay as send lag (ours): pacer.h has the rule. One thread; callbacks of the
+ * client run inside its own events and inside engine_pump. Not to be called from them.
  */
 
 struct engine;
@@ -32,6 +37,9 @@ struct engine_config {
     struct client_env env; /* done, ready, fault, arg are filled in by the engine */
     struct recorder *recorder;
     uint64_t timeout_ns;
+    /* A fresh stamp for each send, so that a burst of due requests records its true send lags
+     * (CLOCK_MONOTONIC on a worker); NULL = the now_ns passed in (virtual time). */
+    uint64_t (*now)(void);
 };
 
 enum engine_phase {
@@ -45,12 +53,15 @@ enum engine_phase {
     ENGINE_PHASES
 };
 
+/* Copies cfg; recorder and what env points to stay the caller's and live longer. Everything is
+ * allocated here. */
 enum err engine_new(const struct engine_config *cfg, struct engine **out,
                     struct errmsg *msg) MUST_CHECK;
+/* NULL is fine. In any phase: the client is stopped and what it had in flight is not recorded. */
 void engine_free(struct engine *e);
 
 void engine_open(struct engine *e, uint64_t now_ns);
-/* Request i is due at t0_ns + schedule_due(i). */
+/* Request i is due at t0_ns + schedule_due(i). In OPENING or READY, else it does nothing. */
 void engine_start(struct engine *e, uint64_t t0_ns);
 /* Sends what is due, handles timeouts, moves the phase. Cheap when there is nothing to do. Call it
  * at least at engine_wake and after each batch of socket events. */
@@ -58,13 +69,20 @@ void engine_pump(struct engine *e, uint64_t now_ns);
 /* Next instant at which engine_pump must be called if no socket event comes before; NS_NEVER =
  * only events matter. */
 uint64_t engine_wake(const struct engine *e);
-/* Nothing more is sent; in-flight requests get drain_ns (at most the timeout). */
+/* Nothing more is sent; in-flight requests get drain_ns (at most the timeout). In any phase, any
+ * number of times: the earliest end counts. */
 void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns);
+
+/* Hands what the client counted (bytes, connects, retries) to the recorder: before recorder_take.
+ * At the end it is done here. */
+void engine_collect(struct engine *e);
 
 enum engine_phase engine_phase(const struct engine *e);
 uint64_t engine_backlog(const struct engine *e);
 uint64_t engine_in_flight(const struct engine *e);
 uint32_t engine_connected(const struct engine *e);
+/* enum client_fault of the last failed connection attempt and its errno; -1 = none so far. */
+int engine_fault(const struct engine *e, int *code);
 /* The client's state, for the driver of client_null. */
 void *engine_client(struct engine *e);
 

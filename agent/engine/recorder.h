@@ -65,7 +65,8 @@ void recorder_unsent_stopped(struct recorder *r, uint64_t n, uint64_t age_ns);
 /* Closes the current part (the caller fills bounds, gauges, cpu) and starts the next; NULL when no
  * spare part is there: go on with the current one. `final` always succeeds. */
 struct part *recorder_take(struct recorder *r, bool final);
-/* A part comes home, cleared here. Worker's thread. */
+/* A part comes home, cleared here. Worker's thread. After the final part nothing may be recorded
+ * until one has come home. */
 void recorder_give(struct recorder *r, struct part *p);
 
 /* Adds a part to a snapshot (main thread): series 0, error texts are made here. */

@@ -15,6 +15,7 @@
  */
 
 struct worker;
+struct part;
 
 struct worker_config {
     uint32_t number;
@@ -49,13 +50,16 @@ enum err worker_start(const struct worker_config *cfg, struct worker **out,
                       struct errmsg *msg) MUST_CHECK;
 /* Request i is due at t0 + ...; the thread sleeps on the instant itself. */
 void worker_arm(struct worker *w, uint64_t t0_ns);
-/* See engine_stop. May be called in any phase, several times. */
+/* See engine_stop. May be called in any phase, several times. The final part follows within
+ * drain_ns. */
 void worker_halt(struct worker *w, uint64_t drain_ns);
 void worker_give(struct worker *w, struct part *p);
-/* Ends the thread (halting at once if it still runs). What it posted stays valid until worker_free,
- * so the caller can drain the mailbox between the two. */
+/* Ends the thread, halting at once if it still runs; nothing is posted afterwards. What it posted
+ * before stays valid until worker_free: free the mailbox `reports` in between (its letters are
+ * handed out or discarded then), or call this after the final part only. */
 void worker_join(struct worker *w);
-/* Joins if that was not done, and frees everything, letters included. NULL is fine. */
+/* worker_join if that was not done, then frees everything, parts and status letters included. NULL
+ * is fine. */
 void worker_free(struct worker *w);
 
 #endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/engine/engine.h"
+
+#include "agent/engine/pacer.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/sm.h"
+
+/* Sends in one go before socket events get their turn again. */
+#define DISPATCH_MAX 256
+
+/*
+ *   IDLE --open--> OPENING --all tried--> READY --start--> WAITING --t0--> SENDING
+ *                     |                                                       |
+ *                     +----------------start--------------> WAITING           | all sent, give up,
+ *                                                                             v stop
+ *   ENDED <--stop before t0-- (any of the above)        ENDED <--landed-- DRAINING
+ */
+static const struct sm_state phases[ENGINE_PHASES] = {
+    [ENGINE_IDLE] = {"idle", SM_BIT(ENGINE_OPENING) | SM_BIT(ENGINE_ENDED)},
+    [ENGINE_OPENING] = {"opening",
+                        SM_BIT(ENGINE_READY) | SM_BIT(ENGINE_WAITING) | SM_BIT(ENGINE_ENDED)},
+    [ENGINE_READY] = {"ready", SM_BIT(ENGINE_WAITING) | SM_BIT(ENGINE_ENDED)},
+    [ENGINE_WAITING] = {"waiting", SM_BIT(ENGINE_SENDING) | SM_BIT(ENGINE_ENDED)},
+    [ENGINE_SENDING] = {"sending", SM_BIT(ENGINE_DRAINING)},
+    [ENGINE_DRAINING] = {"draining", SM_BIT(ENGINE_ENDED)},
+    [ENGINE_ENDED] = {"ended", 0},
+};
+
+struct engine {
+    struct engine_config cfg;
+    struct sm phase;
+    struct pacer pacer;
+    void *client;
+    uint64_t give_up_ns; /* no send from here on: end of the schedule + timeout */
+    uint64_t drained_ns; /* DRAINING ends here at the latest */
+    int fault;           /* last enum client_fault, -1 = none */
+    int fault_code;
+    bool dispatching; /* a submit may complete at once and call back into dispatch */
+    bool discard;     /* engine_free: the recorder is not ours any more */
+};
+
+static bool in_phase(const struct engine *e, enum engine_phase p)
+{
+    return sm_state(&e->phase) == p;
+}
+
+static uint64_t stamp(const struct engine *e, uint64_t now_ns)
+{
+    return e->cfg.now == NULL ? now_ns : e->cfg.now();
+}
+
+static uint32_t idle(const struct engine *e)
+{
+    return e->cfg.ops->idle(e->client);
+}
+
+/* Must see the idle count that held until `now_ns`: a slot's class depends on it. */
+static void note_due(struct engine *e, uint64_t now_ns)
+{
+    uint64_t n = pacer_advance(&e->pacer, now_ns, idle(e));
+    if (n > 0)
+        recorder_due(e->cfg.recorder, n);
+}
+
+static void send_oldest(struct engine *e, uint64_t now_ns)
+{
+    struct pacer_slot s = pacer_oldest(&e->pacer);
+    pacer_sent(&e->pacer);
+    /* A connection that became free at the due instant itself was not waited for. */
+    recorder_sent(e->cfg.recorder, s.due_ns, now_ns, s.waiting && now_ns > s.due_ns);
+    e->cfg.ops->submit(e->client, s.tag, s.due_ns, now_ns);
+}
+
+static void dispatch(struct engine *e, uint64_t now_ns)
+{
+    if (!in_phase(e, ENGINE_SENDING) || e->dispatching)
+        return;
+    note_due(e, now_ns);
+    e->dispatching = true;
+    for (int n = 0; n < DISPATCH_MAX && pacer_backlog(&e->pacer) > 0 && idle(e) > 0; n++) {
+        uint64_t at_ns = stamp(e, now_ns);
+        if (at_ns >= e->give_up_ns)
+            break;
+        send_oldest(e, at_ns);
+    }
+    e->dispatching = false;
+}
+
+static void on_done(void *arg, const struct client_result *r)
+{
+    struct engine *e = arg;
+    if (e->discard)
+        return;
+    if (in_phase(e, ENGINE_SENDING))
+        note_due(e, r->done_ns);
+    recorder_result(e->cfg.recorder, r);
+}
+
+static void on_ready(void *arg, uint64_t now_ns)
+{
+    struct engine *e = arg;
+    if (in_phase(e, ENGINE_SENDING))
+        dispatch(e, stamp(e, now_ns));
+}
+
+static void on_fault(void *arg, enum client_fault f, int code)
+{
+    struct engine *e = arg;
+    if (e->discard)
+        return;
+    e->fault = (int)f;
+    e->fault_code = code;
+    recorder_fault(e->cfg.recorder, f, code);
+}
+
+enum err engine_new(const struct engine_config *cfg, struct engine **out, struct errmsg *msg)
+{
+    struct engine *e = mem_calloc(1, sizeof *e);
+    e->cfg = *cfg;
+    e->cfg.env.timeout_ns = cfg->timeout_ns;
+    e->cfg.env.arg = e;
+    e->cfg.env.done = on_done;
+    e->cfg.env.ready = on_ready;
+    e->cfg.env.fault = on_fault;
+    e->fault = -1;
+    sm_init(&e->phase, phases, ENGINE_PHASES, ENGINE_IDLE, "engine");
+    pacer_init(&e->pacer, &cfg->schedule);
+    e->client = mem_calloc(1, cfg->ops->state_size);
+    enum err err = cfg->ops->init(e->client, &e->cfg.env, msg);
+    if (err != ERR_OK) {
+        mem_free(e->client);
+        mem_free(e);
+        return err;
+    }
+    *out = e;
+    return ERR_OK;
+}
+
+void engine_free(struct engine *e)
+{
+    if (e == NULL)
+        return;
+    e->discard = true;
+    if (!in_phase(e, ENGINE_ENDED) && !in_phase(e, ENGINE_IDLE))
+        e->cfg.ops->stop(e->client, 0);
+    e->cfg.ops->fini(e->client);
+    mem_free(e->client);
+    mem_free(e);
+}
+
+void engine_open(struct engine *e, uint64_t now_ns)
+{
+    sm_move(&e->phase, ENGINE_OPENING);
+    e->cfg.ops->open(e->client, now_ns);
+}
+
+void engine_start(struct engine *e, uint64_t t0_ns)
+{
+    if (!in_phase(e, ENGINE_OPENING) && !in_phase(e, ENGINE_READY))
+        return;
+    pacer_start(&e->pacer, t0_ns);
+    e->give_up_ns = clock_add(pacer_end(&e->pacer), e->cfg.timeout_ns);
+    sm_move(&e->phase, ENGINE_WAITING);
+}
+
+void engine_collect(struct engine *e)
+{
+    struct client_traffic t = {0};
+    e->cfg.ops->traffic(e->client, &t);
+    recorder_traffic(e->cfg.recorder, &t);
+}
+
+static void finish(struct engine *e, uint64_t now_ns)
+{
+    if (!in_phase(e, ENGINE_IDLE))
+        e->cfg.ops->stop(e->client, now_ns);
+    engine_collect(e);
+    sm_move(&e->phase, ENGINE_ENDED);
+}
+
+typedef void (*unsent_fn)(struct recorder *r, uint64_t n, uint64_t age_ns);
+
+/* Closes the schedule: what is due and not sent stays so. */
+static void begin_drain(struct engine *e, uint64_t now_ns, uint64_t drain_ns, unsent_fn unsent)
+{
+    if (pacer_backlog(&e->pacer) > 0) {
+        uint64_t age_ns = clock_elapsed(pacer_oldest(&e->pacer).due_ns, now_ns);
+        unsent(e->cfg.recorder, pacer_close(&e->pacer), age_ns);
+    }
+    pacer_close(&e->pacer);
+    e->drained_ns = clock_add(now_ns, drain_ns);
+    sm_move(&e->phase, ENGINE_DRAINING);
+}
+
+static void step_opening(struct engine *e, uint64_t now_ns)
+{
+    (void)now_ns;
+    if (e->cfg.ops->attempted(e->client) >= e->cfg.env.connections)
+        sm_move(&e->phase, ENGINE_READY);
+}
+
+static void step_waiting(struct engine *e, uint64_t now_ns)
+{
+    if (now_ns >= e->pacer.t0_ns)
+        sm_move(&e->phase, ENGINE_SENDING);
+}
+
+static void step_sending(struct engine *e, uint64_t now_ns)
+{
+    dispatch(e, now_ns);
+    if (pacer_exhausted(&e->pacer) || now_ns >= e->give_up_ns)
+        begin_drain(e, now_ns, e->cfg.timeout_ns, recorder_unsent_no_connection);
+}
+
+static void step_draining(struct engine *e, uint64_t now_ns)
+{
+    if (e->cfg.ops->in_flight(e->client) == 0 || now_ns >= e->drained_ns)
+        finish(e, now_ns);
+}
+
+static void step_none(struct engine *e, uint64_t now_ns)
+{
+    (void)e;
+    (void)now_ns;
+}
+
+static uint64_t wake_none(const struct engine *e)
+{
+    (void)e;
+    return NS_NEVER;
+}
+
+static uint64_t wake_waiting(const struct engine *e)
+{
+    return e->pacer.t0_ns;
+}
+
+static uint64_t wake_sending(const struct engine *e)
+{
+    if (pacer_exhausted(&e->pacer))
+        return 0;
+    uint64_t pace_ns = pacer_wake(&e->pacer, idle(e));
+    return pace_ns < e->give_up_ns ? pace_ns : e->give_up_ns;
+}
+
+static uint64_t wake_draining(const struct engine *e)
+{
+    return e->cfg.ops->in_flight(e->client) == 0 ? 0 : e->drained_ns;
+}
+
+/* What each phase does when pumped, and when it wants to be. */
+static const struct {
+    void (*step)(struct engine *e, uint64_t now_ns);
+    uint64_t (*wake)(const struct engine *e);
+} actions[ENGINE_PHASES] = {
+    [ENGINE_IDLE] = {step_none, wake_none},
+    [ENGINE_OPENING] = {step_opening, wake_none},
+    [ENGINE_READY] = {step_none, wake_none},
+    [ENGINE_WAITING] = {step_waiting, wake_waiting},
+    [ENGINE_SENDING] = {step_sending, wake_sending},
+    [ENGINE_DRAINING] = {step_draining, wake_draining},
+    [ENGINE_ENDED] = {step_none, wake_none},
+};
+
+void engine_pump(struct engine *e, uint64_t now_ns)
+{
+    /* Timeouts first: at its deadline a request is late, whatever else happens at that instant. */
+    if (!in_phase(e, ENGINE_IDLE) && !in_phase(e, ENGINE_ENDED) &&
+        now_ns >= e->cfg.ops->deadline(e->client))
+        e->cfg.ops->expire(e->client, now_ns);
+    unsigned before;
+    do {
+        before = sm_state(&e->phase);
+        actions[before].step(e, now_ns);
+    } while (sm_state(&e->phase) != before);
+}
+
+uint64_t engine_wake(const struct engine *e)
+{
+    if (in_phase(e, ENGINE_IDLE) || in_phase(e, ENGINE_ENDED))
+        return NS_NEVER;
+    uint64_t client_ns = e->cfg.ops->deadline(e->client);
+    uint64_t phase_ns = actions[sm_state(&e->phase)].wake(e);
+    return client_ns < phase_ns ? client_ns : phase_ns;
+}
+
+void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns)
+{
+    if (in_phase(e, ENGINE_ENDED))
+        return;
+    if (drain_ns > e->cfg.timeout_ns)
+        drain_ns = e->cfg.timeout_ns;
+    if (in_phase(e, ENGINE_WAITING))
+        step_waiting(e, now_ns); /* t0 may have come without a pump */
+    if (in_phase(e, ENGINE_SENDING)) {
+        note_due(e, now_ns);
+        begin_drain(e, now_ns, drain_ns, recorder_unsent_stopped);
+    } else if (!in_phase(e, ENGINE_DRAINING)) {
+        finish(e, now_ns);
+        return;
+    }
+    if (e->drained_ns > clock_add(now_ns, drain_ns))
+        e->drained_ns = clock_add(now_ns, drain_ns);
+    engine_pump(e, now_ns);
+}
+
+enum engine_phase engine_phase(const struct engine *e)
+{
+    return (enum engine_phase)sm_state(&e->phase);
+}
+
+uint64_t engine_backlog(const struct engine *e)
+{
+    return pacer_backlog(&e->pacer);
+}
+
+uint64_t engine_in_flight(const struct engine *e)
+{
+    return e->cfg.ops->in_flight(e->client);
+}
+
+uint32_t engine_connected(const struct engine *e)
+{
+    return e->cfg.ops->connected(e->client);
+}
+
+int engine_fault(const struct engine *e, int *code)
+{
+    *code = e->fault_code;
+    return e->fault;
+}
+
+void *engine_client(struct engine *e)
+{
+    return e->client;
+}

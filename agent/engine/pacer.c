@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/engine/pacer.h"
+
+#include "common/clock.h"
+
+void pacer_init(struct pacer *p, const struct schedule *s)
+{
+    *p = (struct pacer){.schedule = *s, .t0_ns = NS_NEVER, .next_ns = NS_NEVER};
+}
+
+static void find_next(struct pacer *p)
+{
+    p->next_ns = p->due == p->schedule.count
+                     ? NS_NEVER
+                     : clock_add(p->t0_ns, schedule_due(&p->schedule, p->due));
+}
+
+void pacer_start(struct pacer *p, uint64_t t0_ns)
+{
+    p->t0_ns = t0_ns;
+    find_next(p);
+}
+
+/* How many of the slots up to `until` count as prompt, see pacer.h. */
+static uint64_t prompt_until(const struct pacer *p, uint64_t until, uint64_t now_ns, uint64_t idle)
+{
+    uint64_t prompt = clock_add(p->due, idle);
+    uint64_t since = now_ns - p->t0_ns;
+    if (prompt < until && since > PACER_LATE_NS) {
+        uint64_t overlooked = schedule_due_until(&p->schedule, since - PACER_LATE_NS - 1);
+        if (overlooked > prompt)
+            prompt = overlooked;
+    }
+    return prompt < until ? prompt : until;
+}
+
+uint64_t pacer_advance(struct pacer *p, uint64_t now_ns, uint64_t idle)
+{
+    if (now_ns < p->next_ns || p->next_ns == NS_NEVER)
+        return 0;
+    uint64_t until = schedule_due_until(&p->schedule, now_ns - p->t0_ns);
+    uint64_t backlog = pacer_backlog(p);
+    /* Prompt slots come before waiting ones in the backlog: behind a waiting one a slot waits. */
+    bool behind_waiting = backlog > 0 && p->prompt < p->due;
+    if (idle > backlog && !behind_waiting)
+        p->prompt = prompt_until(p, until, now_ns, idle - backlog);
+    uint64_t n = until - p->due;
+    p->due = until;
+    find_next(p);
+    return n;
+}
+
+uint64_t pacer_backlog(const struct pacer *p)
+{
+    return p->due - p->sent;
+}
+
+struct pacer_slot pacer_oldest(const struct pacer *p)
+{
+    uint64_t tag = schedule_index(&p->schedule, p->sent);
+    return (struct pacer_slot){
+        .tag = tag,
+        .due_ns = clock_add(p->t0_ns, schedule_due_of_index(&p->schedule.rate, tag)),
+        .waiting = p->sent >= p->prompt,
+    };
+}
+
+void pacer_sent(struct pacer *p)
+{
+    p->sent++;
+}
+
+bool pacer_exhausted(const struct pacer *p)
+{
+    return p->sent == p->schedule.count;
+}
+
+uint64_t pacer_wake(const struct pacer *p, uint64_t idle)
+{
+    if (idle == 0)
+        return NS_NEVER;
+    return pacer_backlog(p) > 0 ? p->t0_ns : p->next_ns;
+}
+
+uint64_t pacer_end(const struct pacer *p)
+{
+    uint64_t total = schedule_total(&p->schedule);
+    uint64_t end = total == UINT64_MAX ? NS_NEVER : schedule_due_of_index(&p->schedule.rate, total);
+    if (end > p->schedule.duration_ns)
+        end = p->schedule.duration_ns;
+    return clock_add(p->t0_ns, end);
+}
+
+uint64_t pacer_close(struct pacer *p)
+{
+    uint64_t n = pacer_backlog(p);
+    p->sent = p->due;
+    p->next_ns = NS_NEVER;
+    return n;
+}

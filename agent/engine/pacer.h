@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_PACER_H
+#define HAMMER_AGENT_PACER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/schedule.h"
+
+/*
+ * PURE: which slots of a worker's schedule are due, which one is next, and when to look again. Two
+ * cursors, due and sent; the backlog is their difference, so a million slots that become due at
+ * once cost the same as one. All instants are monotonic ns; time comes in as an argument.
+ *
+ * Every slot is put in one of two classes at the moment it becomes due:
+ *   prompt   a connection was idle for it: any delay of its send is the generator's own
+ *   waiting  no connection was idle for it: its delay is the server's (or of too few connections)
+ * Within one look at the clock the first slots take the idle connections, the rest is waiting;
+ * but slots that were overlooked for more than PACER_LATE_NS while a connection was idle are
+ * prompt, however many they are: it was us who slept.
+ */
+
+#define PACER_LATE_NS UINT64_C(1000000)
+
+/* Embedded by value, owned by the engine. Slots are the shard's own count, 0, 1, 2, ... */
+struct pacer {
+    struct schedule schedule;
+    uint64_t t0_ns;
+    uint64_t due;     /* slots below have become due */
+    uint64_t sent;    /* slots below have been sent (or given up); sent <= due */
+    uint64_t prompt;  /* slots below are prompt, those from here to `due` are waiting */
+    uint64_t next_ns; /* when slot `due` becomes due; NS_NEVER = no more, or not started */
+};
+
+struct pacer_slot {
+    uint64_t tag; /* global index of the request */
+    uint64_t due_ns;
+    bool waiting;
+};
+
+void pacer_init(struct pacer *p, const struct schedule *s);
+void pacer_start(struct pacer *p, uint64_t t0_ns);
+
+/* Moves the due cursor to `now_ns`; `idle` = connections that were idle until now. Returns how many
+ * slots became due. An earlier instant than the last one does nothing. */
+uint64_t pacer_advance(struct pacer *p, uint64_t now_ns, uint64_t idle);
+uint64_t pacer_backlog(const struct pacer *p);
+/* The oldest due slot that was not sent. Needs a backlog. */
+struct pacer_slot pacer_oldest(const struct pacer *p);
+/* That slot is sent. */
+void pacer_sent(struct pacer *p);
+/* Every slot of the schedule has been sent. */
+bool pacer_exhausted(const struct pacer *p);
+
+/* When to look again if no connection becomes free: the next due instant, the past when idle
+ * connections and a backlog stand side by side, NS_NEVER when no connection is idle. */
+uint64_t pacer_wake(const struct pacer *p, uint64_t idle);
+
+/* End of the sending period: t0 + duration, or when the request after the last one would be due. */
+uint64_t pacer_end(const struct pacer *p);
+/* Nothing more becomes due and the backlog is given up. Returns its size. */
+uint64_t pacer_close(struct pacer *p);
+
+#endif

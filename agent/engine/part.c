@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "agent/engine/recorder.h"
+
+/* The part's way into a snapshot, on the main thread: the recorder itself never formats. */
+
+static void add_bounds(const struct part *p, struct snapshot *s)
+{
+    bool first = s->n_series == 0;
+    if (first || p->from_ns < s->from_ns)
+        s->from_ns = p->from_ns;
+    if (first || p->to_ns > s->to_ns)
+        s->to_ns = p->to_ns;
+}
+
+static void add_health(const struct part *p, struct snapshot *s)
+{
+    s->backlog += p->backlog;
+    s->in_flight += p->in_flight;
+    s->cpu_ns += p->cpu_ns;
+    if (p->wall_ns > 0) {
+        uint64_t ppm = (uint64_t)((unsigned __int128)p->cpu_ns * 1000000 / p->wall_ns);
+        if (ppm > s->cpu_busy_ppm)
+            s->cpu_busy_ppm = ppm;
+    }
+    if (p->censored_age_ns > s->censored_age_ns)
+        s->censored_age_ns = p->censored_age_ns;
+}
+
+static void error_text(const struct part_error *row, char *buf, size_t cap)
+{
+    if (row->source >= PART_ERROR_FAULT)
+        fault_text((enum client_fault)(row->source - PART_ERROR_FAULT), row->code, buf, cap);
+    else
+        outcome_text((enum outcome)row->source, row->code, buf, cap);
+}
+
+static void add_errors(const struct part *p, struct snapshot *s)
+{
+    for (uint32_t i = 0; i < p->n_errors; i++) {
+        char text[SNAPSHOT_ERROR_TEXT];
+        error_text(&p->errors[i], text, sizeof text);
+        snapshot_add_error(s, text, p->errors[i].count);
+    }
+    s->errors_other += p->errors_other;
+}
+
+enum err part_add_to(const struct part *p, struct snapshot *s)
+{
+    add_bounds(p, s);
+    struct series *series = snapshot_series(s, 0, "");
+    if (series == NULL)
+        return ERR_TOO_BIG;
+    counters_add(&series->counters, &p->counters);
+    for (size_t k = 0; k < HIST_KINDS; k++)
+        if (p->hists[k].total > 0)
+            hist_rec_add_to(&p->hists[k], series_hist(series, (enum hist_kind)k));
+    for (size_t code = SNAPSHOT_STATUS_MIN; code <= SNAPSHOT_STATUS_MAX; code++)
+        s->status[code] += p->status[code];
+    add_errors(p, s);
+    add_health(p, s);
+    return ERR_OK;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/engine/worker.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "agent/engine/engine.h"
+#include "agent/engine/recorder.h"
+#include "common/clock.h"
+#include "common/loop.h"
+#include "common/mem.h"
+
+#define THREAD_NAME 16 /* the kernel's limit, with the NUL */
+
+/* Commands are small heap objects, because a halt may come several times: the thread frees them. A
+ * part comes home as its own letter. */
+enum command_kind {
+    COMMAND_ARM,
+    COMMAND_HALT,
+    COMMAND_QUIT,
+    COMMAND_GIVE,
+    COMMANDS
+};
+
+struct command {
+    struct letter letter; /* first: the letter is the command */
+    uint64_t ns;          /* ARM: t0; HALT: drain */
+};
+
+struct worker {
+    struct worker_config cfg;
+    struct loop *loop;
+    struct mailbox *commands;
+    struct loop_timer *timer;
+    struct recorder *recorder;
+    struct engine *engine;
+    pthread_t thread;
+    bool joined; /* main thread's; everything below is the worker's own */
+
+    bool quit;
+    bool prepared, started, final; /* reported */
+    uint64_t t0_ns;                /* NS_NEVER = not armed */
+    uint64_t first_interval;       /* where the current part begins */
+    uint64_t next_interval;        /* the first one whose end has not come yet */
+    uint64_t cpu_ns, wall_ns;      /* at the begin of the current part */
+    struct worker_status status_prepared, status_started;
+};
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+static void post_status(struct worker *w, struct worker_status *s, enum worker_report kind)
+{
+    s->letter.kind = (int)kind;
+    s->worker = w->cfg.number;
+    s->connected = engine_connected(w->engine);
+    s->fault = engine_fault(w->engine, &s->fault_code);
+    s->at_ns = clock_mono_ns();
+    mailbox_post(w->cfg.reports, &s->letter);
+}
+
+/* Fills in what the recorder does not know, and sends the part away. */
+static void post_part(struct worker *w, struct part *p, uint64_t last_interval, uint64_t to_ns)
+{
+    uint64_t cpu_ns = clock_thread_cpu_ns();
+    uint64_t wall_ns = clock_mono_ns();
+    p->letter.kind = WORKER_PART;
+    p->first_interval = w->first_interval;
+    p->last_interval = last_interval;
+    p->from_ns = w->first_interval * w->cfg.interval_ns;
+    p->to_ns = to_ns;
+    p->backlog = engine_backlog(w->engine);
+    p->in_flight = engine_in_flight(w->engine);
+    p->cpu_ns = cpu_ns - w->cpu_ns;
+    p->wall_ns = wall_ns - w->wall_ns;
+    w->cpu_ns = cpu_ns;
+    w->wall_ns = wall_ns;
+    w->first_interval = last_interval + 1;
+    mailbox_post(w->cfg.reports, &p->letter);
+}
+
+static uint64_t boundary(const struct worker *w)
+{
+    if (w->t0_ns == NS_NEVER || w->final)
+        return NS_NEVER;
+    return clock_add(w->t0_ns, (w->next_interval + 1) * w->cfg.interval_ns);
+}
+
+/* Closes the intervals that are over. Without a spare part the current one goes on. */
+static void close_intervals(struct worker *w, uint64_t now_ns)
+{
+    if (now_ns < boundary(w))
+        return;
+    w->next_interval = (now_ns - w->t0_ns) / w->cfg.interval_ns;
+    uint64_t to_ns = w->next_interval * w->cfg.interval_ns;
+    /* What was due inside the interval counts there; what is due at its end does not. */
+    engine_pump(w->engine, w->t0_ns + to_ns - 1);
+    if (engine_phase(w->engine) == ENGINE_ENDED)
+        return;
+    engine_collect(w->engine);
+    struct part *p = recorder_take(w->recorder, false);
+    if (p != NULL)
+        post_part(w, p, w->next_interval - 1, to_ns);
+}
+
+static void post_final(struct worker *w, uint64_t now_ns)
+{
+    uint64_t to_ns = w->t0_ns == NS_NEVER ? 0 : clock_elapsed(w->t0_ns, now_ns);
+    uint64_t last = to_ns / w->cfg.interval_ns;
+    if (last < w->first_interval)
+        last = w->first_interval;
+    w->final = true;
+    post_part(w, recorder_take(w->recorder, true), last, to_ns);
+}
+
+static void report(struct worker *w, uint64_t now_ns)
+{
+    enum engine_phase phase = engine_phase(w->engine);
+    if (w->final || phase < ENGINE_READY)
+        return;
+    if (!w->prepared && phase != ENGINE_ENDED) {
+        w->prepared = true;
+        post_status(w, &w->status_prepared, WORKER_PREPARED);
+    }
+    if (!w->started && phase >= ENGINE_SENDING && now_ns >= w->t0_ns) {
+        w->started = true;
+        post_status(w, &w->status_started, WORKER_STARTED);
+    }
+    if (phase == ENGINE_ENDED)
+        post_final(w, now_ns);
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+static void do_arm(struct worker *w, uint64_t t0_ns)
+{
+    engine_start(w->engine, t0_ns);
+    if (w->t0_ns == NS_NEVER && engine_phase(w->engine) == ENGINE_WAITING)
+        w->t0_ns = t0_ns;
+}
+
+static void do_halt(struct worker *w, uint64_t drain_ns)
+{
+    engine_stop(w->engine, clock_mono_ns(), drain_ns);
+}
+
+static void do_quit(struct worker *w, uint64_t ns)
+{
+    (void)ns;
+    w->quit = true;
+}
+
+static void (*const commands[COMMANDS])(struct worker *w, uint64_t ns) = {
+    [COMMAND_ARM] = do_arm,
+    [COMMAND_HALT] = do_halt,
+    [COMMAND_QUIT] = do_quit,
+};
+
+static void on_letter(void *arg, struct letter *l)
+{
+    struct worker *w = arg;
+    if (l->kind == COMMAND_GIVE) {
+        recorder_give(w->recorder, (struct part *)(void *)l);
+        return;
+    }
+    struct command *c = (struct command *)(void *)l;
+    if (!w->quit)
+        commands[l->kind](w, c->ns);
+    mem_free(c);
+}
+_Static_assert(offsetof(struct part, letter) == 0, "a part's letter is the part");
+
+static void on_timer(void *arg)
+{
+    (void)arg; /* it only ends the wait */
+}
+
+static void wait_for_work(struct worker *w)
+{
+    uint64_t wake_ns = engine_wake(w->engine);
+    uint64_t boundary_ns = boundary(w);
+    if (wake_ns > boundary_ns)
+        wake_ns = boundary_ns;
+    bool sleep = wake_ns > clock_mono_ns();
+    if (sleep)
+        loop_timer_at(w->timer, wake_ns);
+    loop_turn(w->loop, sleep);
+}
+
+static void *worker_main(void *arg)
+{
+    struct worker *w = arg;
+    char name[32];
+    snprintf(name, sizeof name, "hammer-w%u", (unsigned)w->cfg.number);
+    name[THREAD_NAME - 1] = '\0';
+    pthread_setname_np(pthread_self(), name);
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    w->wall_ns = clock_mono_ns();
+    engine_open(w->engine, w->wall_ns);
+    while (!w->quit) {
+        uint64_t now_ns = clock_mono_ns();
+        close_intervals(w, now_ns);
+        engine_pump(w->engine, now_ns);
+        report(w, now_ns);
+        wait_for_work(w);
+    }
+    return NULL;
+}
+
+/* --- main thread ------------------------------------------------------------------------------ */
+
+static enum err build(struct worker *w, struct errmsg *msg)
+{
+    const struct worker_config *cfg = &w->cfg;
+    if (cfg->interval_ns == 0)
+        return errmsg_set(msg, ERR_INVALID, "interval 0: accepted is at least 1 ns");
+    enum err e = loop_new(&w->loop, msg);
+    if (e == ERR_OK)
+        e = mailbox_new(w->loop, on_letter, w, &w->commands, msg);
+    if (e != ERR_OK)
+        return e;
+    w->timer = loop_timer_new(w->loop, on_timer, w);
+    w->recorder = recorder_new(cfg->number);
+    struct engine_config ec = {.schedule = cfg->schedule,
+                               .ops = cfg->ops,
+                               .env = {.loop = w->loop,
+                                       .target = cfg->target,
+                                       .request = cfg->request,
+                                       .connections = cfg->connections},
+                               .recorder = w->recorder,
+                               .timeout_ns = cfg->timeout_ns,
+                               .now = clock_mono_ns};
+    return engine_new(&ec, &w->engine, msg);
+}
+
+static void destroy(struct worker *w)
+{
+    engine_free(w->engine);
+    mailbox_free(w->commands);
+    loop_timer_free(w->timer);
+    loop_free(w->loop);
+    recorder_free(w->recorder);
+    mem_free(w);
+}
+
+/* The thread inherits the mask: signals are the main thread's business. */
+static int create_thread(struct worker *w)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = pthread_create(&w->thread, NULL, worker_main, w);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
+enum err worker_start(const struct worker_config *cfg, struct worker **out, struct errmsg *msg)
+{
+    struct worker *w = mem_calloc(1, sizeof *w);
+    w->cfg = *cfg;
+    w->t0_ns = NS_NEVER;
+    enum err e = build(w, msg);
+    int rc = e == ERR_OK ? create_thread(w) : 0;
+    if (rc != 0)
+        e = errmsg_set(msg, ERR_SYSTEM, "cannot start thread hammer-w%u: %s", (unsigned)cfg->number,
+                       strerror(rc));
+    if (e != ERR_OK) {
+        destroy(w);
+        return e;
+    }
+    *out = w;
+    return ERR_OK;
+}
+
+static void command(struct worker *w, enum command_kind kind, uint64_t ns)
+{
+    struct command *c = mem_calloc(1, sizeof *c);
+    c->letter.kind = (int)kind;
+    c->ns = ns;
+    mailbox_post(w->commands, &c->letter);
+}
+
+void worker_arm(struct worker *w, uint64_t t0_ns)
+{
+    command(w, COMMAND_ARM, t0_ns);
+}
+
+void worker_halt(struct worker *w, uint64_t drain_ns)
+{
+    command(w, COMMAND_HALT, drain_ns);
+}
+
+void worker_give(struct worker *w, struct part *p)
+{
+    p->letter.kind = COMMAND_GIVE;
+    mailbox_post(w->commands, &p->letter);
+}
+
+void worker_join(struct worker *w)
+{
+    if (w->joined)
+        return;
+    command(w, COMMAND_QUIT, 0);
+    pthread_join(w->thread, NULL);
+    w->quit = true; /* letters that still come are only freed */
+    w->joined = true;
+}
+
+void worker_free(struct worker *w)
+{
+    if (w == NULL)
+        return;
+    worker_join(w);
+    destroy(w);
+}
