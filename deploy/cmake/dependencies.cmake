@@ -46,6 +46,8 @@ elseif(LLHTTP_SOURCE_DIR AND LLHTTP_INCLUDE_DIR)
                                   ${LLHTTP_SOURCE_DIR}/http.c)
     target_include_directories(dep_llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE_DIR})
     target_compile_options(dep_llhttp PRIVATE -O2 -w)
+    # The loose parser takes any two bytes for the CRLF after a chunk; version 9 is always strict.
+    target_compile_definitions(dep_llhttp PRIVATE LLHTTP_STRICT_MODE=1)
     message(STATUS "llhttp from ${LLHTTP_SOURCE_DIR}")
 else()
     message(FATAL_ERROR
