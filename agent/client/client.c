@@ -21,6 +21,7 @@ static const char *const fault_names[FAULTS] = {
     [FAULT_FD_LIMIT] = "generator: file descriptors",
     [FAULT_PORTS] = "generator: local ports",
     [FAULT_MEMORY] = "generator: kernel memory",
+    [FAULT_EXTRA_BYTES] = "connection replaced",
 };
 
 static const char *const h1_errors[H1_ERRORS] = {
@@ -58,5 +59,7 @@ void outcome_text(enum outcome o, int error, char *buf, size_t cap)
 void fault_text(enum client_fault f, int code, char *buf, size_t cap)
 {
     char text[128];
-    snprintf(buf, cap, "%s: %s", fault_names[f], strerror_r(code, text, sizeof text));
+    const char *why =
+        f == FAULT_EXTRA_BYTES ? h1_errors[H1_EXTRA_BYTES] : strerror_r(code, text, sizeof text);
+    snprintf(buf, cap, "%s: %s", fault_names[f], why);
 }

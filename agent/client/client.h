@@ -33,11 +33,13 @@ enum outcome {
     OUTCOMES
 };
 
-enum client_fault { /* about connections, outside the ledger */
-    FAULT_CONNECT,  /* an attempt failed: code = errno */
-    FAULT_FD_LIMIT, /* EMFILE, ENFILE: the generator's */
-    FAULT_PORTS,    /* EADDRNOTAVAIL: the generator's */
-    FAULT_MEMORY,   /* ENOBUFS, ENOMEM: the generator's */
+enum client_fault {    /* about connections, outside the ledger */
+    FAULT_CONNECT,     /* an attempt failed: code = errno */
+    FAULT_FD_LIMIT,    /* EMFILE, ENFILE: the generator's */
+    FAULT_PORTS,       /* EADDRNOTAVAIL: the generator's */
+    FAULT_MEMORY,      /* ENOBUFS, ENOMEM: the generator's */
+    FAULT_EXTRA_BYTES, /* bytes nobody asked for: the connection is replaced. Text only, no counter
+                        */
     FAULTS
 };
 
