@@ -6,8 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/client/url.h"
 #include "common/err.h"
 #include "proto/plan.h"
+
+#define REQUEST_INDEX_DIGITS 20
 
 /*
  * The request as bytes, compiled once from the plan: request line, Host (RFC 9112 section 3.2; IPv6
@@ -16,33 +19,25 @@
  * Content-Length and body. Read-only afterwards: shared by all workers.
  */
 
-/* Where the load goes, taken apart by the URL parser. */
-struct url_parts {
-    char scheme[8];
-    char host[256]; /* without brackets */
-    char port[6];
-    bool ipv6_literal;
-    char *path_query; /* at least "/"; owned */
-};
-
-/* http only for now; https says that it is not there yet. Userinfo, port 0, an empty host, spaces
- * and control characters are refused; "localhost:8080" (no scheme) is read as http://. */
-enum err url_parse(const char *url, struct url_parts *out, struct errmsg *msg) MUST_CHECK;
-void url_clear(struct url_parts *u);
-
 struct request {
     char *bytes; /* head and body, as sent */
     size_t len;
     bool head_method; /* HEAD: the response has no body (RFC 9110 section 9.3.2) */
     bool idempotent;  /* RFC 9110 section 9.2.2 */
     bool close_after; /* the plan's own "Connection: close" */
-    /* Test mode of the paired end-to-end test: "{i}" in the path is replaced per request by the
-     * global index, 20 digits wide, zero padded, in place. SIZE_MAX = none. */
+    /* Test mode of the paired end-to-end test (URL_TEST_INDEX_ENV): "{i}" in the path is replaced
+     * per request by the global index, REQUEST_INDEX_DIGITS wide, zero padded, in place.
+     * SIZE_MAX = none. */
     size_t index_at;
 };
 
+/* Refuses, naming the value: a method that is no token, CONNECT; CR, LF, NUL in a header; a second
+ * Host; Transfer-Encoding; a Content-Length that is not the body's. `out` untouched on error. */
 enum err request_compile(const struct plan *p, const struct url_parts *u, struct request *out,
                          struct errmsg *msg) MUST_CHECK;
 void request_clear(struct request *r);
+
+/* Writes the index's digits at `at` (REQUEST_INDEX_DIGITS bytes, no NUL). Hot path. */
+void request_put_index(char *at, uint64_t index);
 
 #endif
