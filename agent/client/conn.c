@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/client/conn.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    struct conn *c = arg;
+    c->fn(c->arg, (what & EV_WRITE) != 0 ? CONN_WRITABLE : CONN_READABLE);
+}
+
+void conn_init(struct conn *c, struct event_base *base, conn_fn fn, void *arg)
+{
+    *c = (struct conn){.fd = -1, .base = base, .fn = fn, .arg = arg};
+}
+
+/* Both are best effort: without them the run is slower or knows less, not wrong. */
+static void set_options(int fd)
+{
+    int on = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+}
+
+int conn_open(struct conn *c, const struct target_addr *to)
+{
+    int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    set_options(fd);
+    if (connect(fd, (const struct sockaddr *)&to->sa, to->len) != 0 && errno != EINPROGRESS) {
+        int error = errno;
+        close(fd);
+        return error;
+    }
+    c->fd = fd;
+    event_assign(&c->readable, c->base, fd, EV_READ | EV_PERSIST, on_event, c);
+    event_assign(&c->writable, c->base, fd, EV_WRITE, on_event, c);
+    if (event_add(&c->writable, NULL) != 0) {
+        conn_close(c);
+        return ENOMEM;
+    }
+    return 0;
+}
+
+int conn_opened(struct conn *c)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+        return errno;
+    if (error == 0 && event_add(&c->readable, NULL) != 0)
+        error = ENOMEM;
+    return error;
+}
+
+ssize_t conn_send(struct conn *c, const void *bytes, size_t len)
+{
+    ssize_t n;
+    do
+        n = send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+void conn_want_write(struct conn *c)
+{
+    event_add(&c->writable, NULL);
+}
+
+static uint64_t stamp_of(struct msghdr *m)
+{
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h != NULL; h = CMSG_NXTHDR(m, h)) {
+        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_TIMESTAMPNS)
+            continue;
+        struct timespec ts;
+        memcpy(&ts, CMSG_DATA(h), sizeof ts);
+        return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+    }
+    return 0;
+}
+
+void conn_recv(struct conn *c, void *buf, size_t cap, struct conn_read *out)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(struct timespec))];
+    } control;
+    struct iovec iov = {.iov_base = buf, .iov_len = cap};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
+                       .msg_controllen = sizeof control.bytes};
+    do
+        out->n = recvmsg(c->fd, &m, MSG_DONTWAIT);
+    while (out->n < 0 && errno == EINTR);
+    if (out->n < 0)
+        out->n = -errno;
+    out->kernel_ns = out->n > 0 ? stamp_of(&m) : 0;
+}
+
+void conn_poke(struct conn *c)
+{
+    event_active(&c->readable, EV_READ, 0);
+}
+
+void conn_close(struct conn *c)
+{
+    if (c->fd < 0)
+        return;
+    event_del(&c->readable);
+    event_del(&c->writable);
+    close(c->fd);
+    c->fd = -1;
+}

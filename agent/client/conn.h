@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_CONN_H
+#define HAMMER_AGENT_CONN_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/client/target.h"
+
+/*
+ * One non-blocking TCP socket on the worker's base, reopened as often as wanted; embedded by value,
+ * nothing allocates after conn_init. The read event is registered once per socket; the write event
+ * only while a connect or a short send is pending. Errors are errno values. Worker's thread only.
+ */
+
+enum conn_event {
+    CONN_READABLE, /* conn_recv has something: bytes, end of file or an error */
+    CONN_WRITABLE, /* opening has ended (conn_opened), or more can be sent */
+};
+
+typedef void (*conn_fn)(void *arg, enum conn_event ev);
+
+struct conn {
+    int fd; /* -1 = closed */
+    struct event_base *base;
+    conn_fn fn;
+    void *arg;
+    struct event readable, writable;
+};
+
+struct conn_read {
+    ssize_t n;          /* bytes; 0 = end of file; < 0 = -errno */
+    uint64_t kernel_ns; /* CLOCK_REALTIME arrival of the last bytes (SO_TIMESTAMPNS); 0 = unknown */
+};
+
+void conn_init(struct conn *c, struct event_base *base, conn_fn fn, void *arg);
+/* Starts to connect; CONN_WRITABLE tells the end. 0 or errno (then it is closed again). */
+int conn_open(struct conn *c, const struct target_addr *to);
+/* On CONN_WRITABLE after conn_open: 0 = open and being read, else errno (caller closes). */
+int conn_opened(struct conn *c);
+/* Bytes taken by the kernel (maybe fewer) or -errno; never blocks, never raises SIGPIPE. */
+ssize_t conn_send(struct conn *c, const void *bytes, size_t len);
+/* One CONN_WRITABLE when more can be sent. */
+void conn_want_write(struct conn *c);
+/* One recvmsg. */
+void conn_recv(struct conn *c, void *buf, size_t cap, struct conn_read *out);
+/* CONN_READABLE is called on the next turn of the loop, whatever the socket says. */
+void conn_poke(struct conn *c);
+/* No callback afterwards. Closed is fine; may be called from the callback. */
+void conn_close(struct conn *c);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/client/h1_response.h"
+
+#include <string.h>
+
+static enum h1_state fail(struct h1_response *r, enum h1_error error)
+{
+    r->error = error;
+    r->phase = H1_PHASE_END;
+    return r->state = H1_BROKEN;
+}
+
+static bool no_body(const struct h1_response *r)
+{
+    return r->head_method || r->status < 200 || r->status == 204 || r->status == 304;
+}
+
+/* RFC 9112 section 9.3; a 1.0 message with a transfer coding is never reused (section 6.1). Taken
+ * from the header block, so that trailers have no say. */
+static bool reusable(const llhttp_t *p)
+{
+    if (p->flags & F_CONNECTION_CLOSE)
+        return false;
+    if (p->http_minor == 0)
+        return (p->flags & F_CONNECTION_KEEP_ALIVE) && !(p->flags & F_TRANSFER_ENCODING);
+    return true;
+}
+
+static enum h1_error judge(const llhttp_t *p)
+{
+    if (p->http_major != 1)
+        return H1_BAD_RESPONSE;
+    if (p->status_code < 100 || p->status_code > 599)
+        return H1_BAD_STATUS;
+    return p->status_code == 101 ? H1_UPGRADE : 0;
+}
+
+/* Return values are llhttp's: 1 = no body follows. Pausing gives the exact position. */
+static int on_headers_complete(llhttp_t *p)
+{
+    struct h1_response *r = p->data;
+    r->error = judge(p);
+    if (r->error != 0)
+        return -1;
+    r->status = p->status_code;
+    r->keep_alive = reusable(p);
+    if (no_body(r))
+        return 1;
+    if ((p->flags & F_TRANSFER_ENCODING) && (p->flags & F_CHUNKED)) {
+        r->phase = H1_PHASE_CHUNK_LINE;
+        return HPE_PAUSED;
+    }
+    r->phase = H1_PHASE_BODY;
+    if (llhttp_message_needs_eof(p)) {
+        r->phase = H1_PHASE_UNTIL_EOF;
+        r->keep_alive = false;
+    }
+    return 0;
+}
+
+static int on_message_complete(llhttp_t *p)
+{
+    struct h1_response *r = p->data;
+    r->phase = H1_PHASE_END;
+    return HPE_PAUSED;
+}
+
+static int on_chunk_header(llhttp_t *p)
+{
+    struct h1_response *r = p->data;
+    r->phase = p->content_length == 0 ? H1_PHASE_TRAILER : H1_PHASE_CHUNK_DATA;
+    return HPE_PAUSED;
+}
+
+/* llhttp also calls this at the end of the trailers, where on_message_complete follows. */
+static int on_chunk_complete(llhttp_t *p)
+{
+    struct h1_response *r = p->data;
+    if (r->phase != H1_PHASE_CHUNK_DATA)
+        return 0;
+    r->phase = H1_PHASE_CHUNK_LINE;
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+    .on_headers_complete = on_headers_complete,
+    .on_message_complete = on_message_complete,
+    .on_chunk_header = on_chunk_header,
+    .on_chunk_complete = on_chunk_complete,
+};
+
+static void start_parser(struct h1_response *r)
+{
+    llhttp_init(&r->parser, HTTP_RESPONSE, &settings);
+    r->parser.data = r;
+    /* Any digit is let through; judge() wants major 1. A higher minor version is read as 1.1 (RFC
+     * 9110 section 2.5), which llhttp alone would refuse. */
+    r->parser.lenient_flags |= LENIENT_VERSION;
+    r->phase = H1_PHASE_HEAD;
+    r->used = 0;
+}
+
+void h1_response_start(struct h1_response *r, bool head_method)
+{
+    r->status = 0;
+    r->keep_alive = false;
+    r->error = 0;
+    r->state = H1_MORE;
+    r->head_method = head_method;
+    r->extension = false;
+    r->extra = H1_HEADER_MAX;
+    start_parser(r);
+}
+
+/* Runs the parser over the bytes; true = no error, *used bytes were taken. */
+static bool parse(struct h1_response *r, const char *bytes, size_t len, size_t *used)
+{
+    llhttp_errno_t e = llhttp_execute(&r->parser, bytes, len);
+    *used = len;
+    if (e == HPE_OK)
+        return true;
+    if (e == HPE_PAUSED) {
+        *used = (size_t)(llhttp_get_error_pos(&r->parser) - bytes);
+        llhttp_resume(&r->parser);
+        return true;
+    }
+    fail(r, r->error != 0 ? r->error : H1_BAD_RESPONSE);
+    return false;
+}
+
+/* Optional whitespace is SP or HTAB (RFC 9110 section 5.6.3), but llhttp knows only SP after the
+ * values that it understands. */
+static void tabs_to_spaces(char *bytes, size_t len)
+{
+    char *end = bytes + len;
+    while ((bytes = memchr(bytes, '\t', (size_t)(end - bytes))) != NULL)
+        *bytes++ = ' ';
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Feeds a header block or trailer with a byte budget. While the phase stays the same, all bytes
+ * belong to it. */
+static size_t feed_fields(struct h1_response *r, char *bytes, size_t len, size_t budget)
+{
+    enum h1_phase phase = r->phase;
+    size_t used = 0;
+    len = smaller(len, budget - r->used);
+    if (len == 0) {
+        fail(r, H1_HEADER_TOO_LARGE);
+        return 0;
+    }
+    tabs_to_spaces(bytes, len);
+    if (parse(r, bytes, len, &used) && (r->phase == phase || r->status < 200))
+        r->used += used;
+    return used;
+}
+
+/* A 1xx came before the final response (RFC 9110 section 15.2): pay for it and start again. */
+static void end_of_message(struct h1_response *r)
+{
+    if (r->status >= 200) {
+        r->state = H1_COMPLETE;
+        return;
+    }
+    if (r->used > r->extra) {
+        fail(r, H1_HEADER_TOO_LARGE);
+        return;
+    }
+    r->extra -= r->used;
+    r->status = 0;
+    start_parser(r);
+}
+
+static size_t feed_head(struct h1_response *r, char *bytes, size_t len)
+{
+    size_t used = feed_fields(r, bytes, len, H1_HEADER_MAX);
+    if (r->state == H1_MORE && r->phase == H1_PHASE_END)
+        end_of_message(r);
+    else if (r->phase == H1_PHASE_CHUNK_LINE)
+        r->used = 0;
+    return used;
+}
+
+static size_t feed_trailer(struct h1_response *r, char *bytes, size_t len)
+{
+    size_t used = feed_fields(r, bytes, len, r->extra);
+    if (r->state == H1_MORE && r->phase == H1_PHASE_END)
+        end_of_message(r);
+    return used;
+}
+
+static size_t feed_body(struct h1_response *r, char *bytes, size_t len)
+{
+    size_t used = 0;
+    if (parse(r, bytes, len, &used) && r->phase == H1_PHASE_END)
+        end_of_message(r);
+    return used;
+}
+
+static bool extension_starts(char c)
+{
+    return c == ';' || c == ' ' || c == '\t';
+}
+
+/* Skips an extension up to its CR: unknown ones must be ignored (RFC 9112 section 7.1.1), and
+ * llhttp refuses quoted pairs and whitespace in them. */
+static size_t skip_extension(struct h1_response *r, const char *bytes, size_t len)
+{
+    size_t n = 0;
+    while (n < len && bytes[n] != '\r') {
+        unsigned char c = (unsigned char)bytes[n++];
+        if ((c < ' ' && c != '\t') || c == 0x7f) {
+            fail(r, H1_BAD_RESPONSE);
+            return n;
+        }
+    }
+    r->extension = n == len;
+    return n;
+}
+
+static size_t feed_size(struct h1_response *r, const char *bytes, size_t len)
+{
+    size_t n = 0, used = 0;
+    while (n < len && !extension_starts(bytes[n]))
+        n++;
+    if (n == 0) { /* a size must come first: let the parser refuse what else begins a line */
+        if (r->used > 0)
+            r->extension = true;
+        else
+            (void)parse(r, bytes, 1, &used);
+        return used;
+    }
+    (void)parse(r, bytes, n, &used);
+    return used;
+}
+
+static size_t feed_chunk_line(struct h1_response *r, char *bytes, size_t len)
+{
+    size_t limit = H1_CHUNK_LINE_FREE + r->extra;
+    len = smaller(len, limit - r->used);
+    if (len == 0) {
+        fail(r, H1_HEADER_TOO_LARGE);
+        return 0;
+    }
+    size_t used = r->extension ? skip_extension(r, bytes, len) : feed_size(r, bytes, len);
+    r->used += used;
+    if (r->state == H1_MORE && r->phase != H1_PHASE_CHUNK_LINE) {
+        if (r->used > H1_CHUNK_LINE_FREE)
+            r->extra -= r->used - H1_CHUNK_LINE_FREE;
+        r->used = 0;
+    }
+    return used;
+}
+
+typedef size_t (*feed_fn)(struct h1_response *r, char *bytes, size_t len);
+
+static const feed_fn feeders[H1_PHASE_END] = {
+    [H1_PHASE_HEAD] = feed_head,       [H1_PHASE_BODY] = feed_body,
+    [H1_PHASE_UNTIL_EOF] = feed_body,  [H1_PHASE_CHUNK_LINE] = feed_chunk_line,
+    [H1_PHASE_CHUNK_DATA] = feed_body, [H1_PHASE_TRAILER] = feed_trailer,
+};
+
+enum h1_state h1_response_feed(struct h1_response *r, char *bytes, size_t len, size_t *used)
+{
+    size_t done = 0;
+    while (r->state == H1_MORE && done < len)
+        done += feeders[r->phase](r, bytes + done, len - done);
+    *used = done;
+    return r->state;
+}
+
+enum h1_state h1_response_eof(struct h1_response *r)
+{
+    if (r->phase == H1_PHASE_UNTIL_EOF) {
+        r->phase = H1_PHASE_END;
+        r->state = H1_COMPLETE;
+    }
+    return r->state;
+}

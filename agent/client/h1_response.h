@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_H1_RESPONSE_H
+#define HAMMER_AGENT_H1_RESPONSE_H
+
+#include <llhttp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/client/client_h1.h"
+
+/*
+ * Where one HTTP/1.1 response ends (RFC 9112 section 6): bytes in, state out, no I/O, no clock, no
+ * allocation. llhttp parses; what it gets wrong is set right here, see docs/http.md. The result
+ * does not depend on how the bytes are cut into calls. Bodies are skipped, not kept.
+ *
+ * Limits, exact to the byte: the final header block H1_HEADER_MAX; 1xx header blocks, trailers and
+ * what chunk lines have beyond H1_CHUNK_LINE_FREE bytes each, together H1_HEADER_MAX.
+ */
+
+#define H1_CHUNK_LINE_FREE 32
+
+enum h1_state {
+    H1_MORE,     /* not complete yet */
+    H1_COMPLETE, /* status and keep_alive are valid */
+    H1_BROKEN    /* error is valid */
+};
+
+enum h1_phase {
+    H1_PHASE_HEAD,
+    H1_PHASE_BODY,       /* Content-Length */
+    H1_PHASE_UNTIL_EOF,  /* body ends with the connection */
+    H1_PHASE_CHUNK_LINE, /* size and extensions */
+    H1_PHASE_CHUNK_DATA,
+    H1_PHASE_TRAILER,
+    H1_PHASE_END
+};
+
+struct h1_response {
+    int status;
+    bool keep_alive; /* the connection can carry another request (RFC 9112 section 9.3) */
+    enum h1_error error;
+    /* Private below. */
+    llhttp_t parser;
+    enum h1_state state;
+    enum h1_phase phase;
+    bool head_method;
+    bool extension; /* inside a chunk extension */
+    size_t used;    /* bytes of the current header block or chunk line */
+    size_t extra;   /* budget left for 1xx, trailers and long chunk lines */
+};
+
+/* Before the first byte of each response. */
+void h1_response_start(struct h1_response *r, bool head_method);
+/* Takes bytes up to the end of the response at most; *used says how many. The bytes may be changed
+ * (they are looked at only once). After COMPLETE or BROKEN nothing is taken. */
+enum h1_state h1_response_feed(struct h1_response *r, char *bytes, size_t len, size_t *used);
+/* The connection ended. COMPLETE if that is the end of this response, BROKEN if it broke before,
+ * MORE = it was cut off. */
+enum h1_state h1_response_eof(struct h1_response *r);
+
+#endif
