@@ -5,11 +5,22 @@ if(NOT PKG_CONFIG_FOUND)
     message(FATAL_ERROR "pkg-config is missing: apt-get install pkg-config")
 endif()
 
+# Debian 13's msgpack-c.pc names the folder "include" without a root, which CMake refuses; the headers
+# are where the compiler looks anyway.
+function(hammer_drop_relative_includes target)
+    get_target_property(dirs ${target} INTERFACE_INCLUDE_DIRECTORIES)
+    if(dirs)
+        list(FILTER dirs INCLUDE REGEX "^/")
+        set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${dirs}")
+    endif()
+endfunction()
+
 # hammer_need(<prefix> <debian package> <pkg-config name>...): the first name found wins.
 function(hammer_need prefix package)
     foreach(name IN LISTS ARGN)
         pkg_check_modules(${prefix} QUIET IMPORTED_TARGET ${name})
         if(${prefix}_FOUND)
+            hammer_drop_relative_includes(PkgConfig::${prefix})
             add_library(dep_${prefix} INTERFACE)
             target_link_libraries(dep_${prefix} INTERFACE PkgConfig::${prefix})
             message(STATUS "${name} ${${prefix}_VERSION}")
