@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/run/merge.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "controller/run/merge_row.h"
+
+/* Rows this far behind the last closed one are packed, later their histograms are dropped. No agent
+ * can be that late: its lease ends long before. */
+#define ROWS_HOT    16
+#define ROWS_PACKED 4096
+
+struct agent_sum {
+    struct snapshot *total;
+    uint64_t last_seq;
+    size_t next_slot;  /* slots below are reported */
+    uint64_t last_row; /* slot + 1 of the last snapshot's end, 0 = none: whose gauge may change */
+    uint64_t backlog;
+    bool gone;
+    bool checked;
+    char problem[256];
+};
+
+struct merge {
+    uint64_t interval_ns;
+    size_t n_agents;
+    struct agent_sum *agents;
+    size_t n_slots, cap_slots;
+    struct merge_row **slots; /* several may share a row; NULL = nothing yet */
+    size_t closed;            /* slots below are closed */
+    merge_interval_fn fn;
+    void *arg;
+};
+
+struct merge *merge_new(size_t n_agents, uint64_t interval_ns)
+{
+    struct merge *m = mem_calloc(1, sizeof *m);
+    m->interval_ns = interval_ns > 0 ? interval_ns : NS_PER_SEC;
+    m->n_agents = n_agents;
+    m->agents = mem_calloc(n_agents, sizeof *m->agents);
+    for (size_t i = 0; i < n_agents; i++)
+        m->agents[i].total = snapshot_new();
+    return m;
+}
+
+static void free_rows(struct merge *m)
+{
+    for (size_t k = 0; k < m->n_slots; k++)
+        if (m->slots[k] != NULL && m->slots[k]->last == k)
+            merge_row_free(m->slots[k]);
+    mem_free(m->slots);
+    m->slots = NULL;
+    m->n_slots = m->cap_slots = 0;
+}
+
+void merge_free(struct merge *m)
+{
+    if (m == NULL)
+        return;
+    free_rows(m);
+    for (size_t i = 0; i < m->n_agents; i++)
+        snapshot_free(m->agents[i].total);
+    mem_free(m->agents);
+    mem_free(m);
+}
+
+void merge_on_interval(struct merge *m, merge_interval_fn fn, void *arg)
+{
+    m->fn = fn;
+    m->arg = arg;
+}
+
+static struct merge_row *row_at(struct merge *m, size_t k)
+{
+    if (k >= m->cap_slots) {
+        m->cap_slots = k + 1 + m->cap_slots / 2;
+        m->slots = mem_realloc(m->slots, m->cap_slots, sizeof(struct merge_row *));
+    }
+    while (m->n_slots <= k)
+        m->slots[m->n_slots++] = NULL;
+    if (m->slots[k] == NULL)
+        m->slots[k] = merge_row_new(k, m->interval_ns, m->n_agents);
+    return m->slots[k];
+}
+
+/* The one row that covers slots first..last; what is there already is joined into it. */
+static enum err row_over(struct merge *m, size_t first, size_t last, struct merge_row **out)
+{
+    struct merge_row *row = row_at(m, first);
+    enum err e = ERR_OK;
+    for (size_t k = first + 1; k <= last && e == ERR_OK; k++) {
+        struct merge_row *other = row_at(m, k);
+        if (other == row)
+            continue;
+        size_t end = other->last;
+        e = merge_row_join(row, other);
+        for (size_t j = k; j <= end; j++)
+            m->slots[j] = row;
+    }
+    *out = row;
+    return e;
+}
+
+static void close_slot(struct merge *m)
+{
+    size_t k = m->closed++;
+    struct merge_row *row = row_at(m, k);
+    if (row->last == k) {
+        merge_row_figures(row);
+        if (m->fn != NULL)
+            m->fn(m->arg, &row->out);
+    }
+    if (k >= ROWS_HOT && m->slots[k - ROWS_HOT]->last == k - ROWS_HOT)
+        merge_row_pack(m->slots[k - ROWS_HOT]);
+    if (k >= ROWS_PACKED && m->slots[k - ROWS_PACKED]->last == k - ROWS_PACKED)
+        merge_row_settle(m->slots[k - ROWS_PACKED]);
+}
+
+/* First slot that a live agent has not reported; with nobody left, all that there are. */
+static size_t reported_by_all(const struct merge *m)
+{
+    size_t all = SIZE_MAX;
+    for (size_t i = 0; i < m->n_agents; i++)
+        if (!m->agents[i].gone && m->agents[i].next_slot < all)
+            all = m->agents[i].next_slot;
+    return all < m->n_slots ? all : m->n_slots;
+}
+
+static void close_ready(struct merge *m)
+{
+    size_t ready = reported_by_all(m);
+    while (m->closed < ready)
+        close_slot(m);
+}
+
+static bool anyone_left(const struct merge *m)
+{
+    for (size_t i = 0; i < m->n_agents; i++)
+        if (!m->agents[i].gone)
+            return true;
+    return false;
+}
+
+void merge_tick(struct merge *m, uint64_t t_ns, uint64_t grace_ns)
+{
+    if (!anyone_left(m))
+        return;
+    while (clock_add((m->closed + 1) * m->interval_ns, grace_ns) < t_ns)
+        close_slot(m);
+}
+
+void merge_gone(struct merge *m, size_t agent)
+{
+    m->agents[agent].gone = true;
+    close_ready(m);
+}
+
+static enum err check_order(const struct merge *m, const struct agent_sum *a,
+                            const struct snapshot *s, struct errmsg *msg)
+{
+    if (a->gone)
+        return errmsg_set(msg, ERR_STATE, "snapshot %" PRIu64 " after the agent's end", s->seq);
+    if (s->cumulative || s->seq != a->last_seq + 1)
+        return errmsg_set(msg, ERR_CORRUPT, "snapshot %" PRIu64 " after snapshot %" PRIu64, s->seq,
+                          a->last_seq);
+    if (s->to_ns < s->from_ns || s->intervals > ROWS_PACKED ||
+        s->from_ns / m->interval_ns > a->next_slot + ROWS_PACKED)
+        return errmsg_set(msg, ERR_CORRUPT,
+                          "snapshot %" PRIu64 " claims the interval %" PRIu64 "..%" PRIu64
+                          " ns, which does not follow the one before",
+                          s->seq, s->from_ns, s->to_ns);
+    return ERR_OK;
+}
+
+static enum err add_to_row(struct merge *m, size_t agent, const struct snapshot *s)
+{
+    struct agent_sum *a = &m->agents[agent];
+    size_t first = (size_t)((s->from_ns + m->interval_ns / 2) / m->interval_ns);
+    size_t last = first + (s->intervals > 1 ? s->intervals - 1 : 0);
+    struct merge_row *row;
+    enum err e = row_over(m, first, last, &row);
+    uint64_t replaces = 0;
+    if (a->last_row > 0 && m->slots[a->last_row - 1] == row)
+        replaces = a->backlog;
+    if (e == ERR_OK)
+        e = merge_row_add(row, agent, s, replaces);
+    a->last_row = last + 1;
+    a->backlog = s->backlog;
+    if (last + 1 > a->next_slot)
+        a->next_slot = last + 1;
+    return e;
+}
+
+enum err merge_add(struct merge *m, size_t agent, const struct snapshot *s, struct errmsg *msg)
+{
+    struct agent_sum *a = &m->agents[agent];
+    enum err e = check_order(m, a, s, msg);
+    if (e != ERR_OK)
+        return e;
+    e = snapshot_add(a->total, s, true);
+    if (e == ERR_OK)
+        e = add_to_row(m, agent, s);
+    if (e != ERR_OK)
+        return errmsg_set(msg, e, "snapshot %" PRIu64 " cannot be added: %s", s->seq, err_str(e));
+    a->last_seq = s->seq;
+    close_ready(m);
+    return ERR_OK;
+}
+
+enum err merge_final(struct merge *m, size_t agent, const struct snapshot *s, struct errmsg *msg)
+{
+    struct agent_sum *a = &m->agents[agent];
+    struct errmsg why = {{0}};
+    enum err e = ERR_OK;
+    if (!s->cumulative)
+        e = errmsg_set(&why, ERR_CORRUPT, "the final snapshot is not a cumulative one");
+    else if (!snapshot_same_data(a->total, s, &why))
+        e = ERR_CORRUPT;
+    a->checked = e == ERR_OK;
+    if (e != ERR_OK) {
+        snprintf(a->problem, sizeof a->problem,
+                 "its totals differ from the sum of its intervals: %.180s", why.text);
+        errmsg_set(msg, e, "%s", a->problem);
+    }
+    merge_gone(m, agent);
+    return e;
+}
+
+static void finish_rows(struct merge *m, struct result *into)
+{
+    mem_free(into->intervals);
+    into->intervals = mem_calloc(m->n_slots + 1, sizeof *into->intervals);
+    into->n_intervals = 0;
+    for (size_t k = 0; k < m->n_slots; k++) {
+        if (m->slots[k]->last != k)
+            continue;
+        merge_row_figures(m->slots[k]);
+        into->intervals[into->n_intervals++] = m->slots[k]->out;
+        into->end_ns = m->slots[k]->out.to_ns;
+    }
+    free_rows(m);
+}
+
+void merge_finish(struct merge *m, struct result *into)
+{
+    for (size_t i = 0; i < m->n_agents; i++)
+        m->agents[i].gone = true;
+    close_ready(m);
+    for (size_t i = 0; i < m->n_agents; i++) {
+        struct agent_sum *a = &m->agents[i];
+        struct result_agent *r = &into->agents[i];
+        bool added = snapshot_add(into->total, a->total, false) == ERR_OK;
+        r->checked = a->checked && added;
+        if (r->problem[0] == '\0')
+            snprintf(r->problem, sizeof r->problem, "%s", a->problem);
+        snapshot_free(r->total);
+        r->total = a->total;
+        a->total = NULL;
+    }
+    finish_rows(m, into);
+}
