@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/run/verdict.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+
+#define EXIT_INTERRUPTED     130
+#define LAG_BOUND_MIN        NS_PER_MS
+#define LAG_BOUND_SHARE      4      /* of corrected p50: 25 % */
+#define CPU_BOUND_PPM        800000 /* of one core, busiest worker */
+#define INTERVALS_BOUND      10     /* one in ten intervals over a bound */
+#define WAITED_BOUND         100    /* one in a hundred requests */
+#define FAULTS_BOUND         100
+#define AGENTS_NAMED_MAX     4 /* the agents table has them all */
+#define PERCENT(part, whole) ((whole) > 0 ? 100.0 * (double)(part) / (double)(whole) : 0.0)
+
+static void reason(struct result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void reason(struct result *r, const char *fmt, ...)
+{
+    struct verdict *v = &r->verdict;
+    if (v->n_reasons == VERDICT_REASONS_MAX)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(v->reasons[v->n_reasons], sizeof v->reasons[0], fmt, ap);
+    va_end(ap);
+    v->n_reasons++;
+}
+
+static const char *agent_label(const struct result_agent *a)
+{
+    return a->name[0] != '\0' ? a->name : a->address;
+}
+
+static bool agent_missing(const struct result_agent *a)
+{
+    return a->state == RESULT_LOST || a->state == RESULT_REFUSED;
+}
+
+static size_t agents_missing(const struct result *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_agents; i++)
+        n += agent_missing(&r->agents[i]);
+    return n;
+}
+
+static bool has_rate(const struct result *r)
+{
+    return r->plan != NULL && r->plan->rate.num > 0;
+}
+
+/* --- one question each; true = it applies, and its reasons are in the verdict ------------------
+ */
+
+static bool is_interrupted(struct result *r, const struct counters *c)
+{
+    (void)c;
+    if (!r->interrupted)
+        return false;
+    char end[UNITS_TEXT], planned[UNITS_TEXT];
+    if (r->plan != NULL && r->plan->duration_ns != NS_NEVER)
+        reason(r, "interrupted after %s of %s", units_format_latency(r->end_ns, end),
+               units_format_duration(r->plan->duration_ns, planned));
+    else
+        reason(r, "interrupted after %s", units_format_latency(r->end_ns, end));
+    return true;
+}
+
+/* When every agent was lost before it could tell, nothing is known of the target. */
+static bool is_unreachable(struct result *r, const struct counters *c)
+{
+    bool nobody_told =
+        r->n_agents > 0 && agents_missing(r) == r->n_agents && c->connect_errors == 0;
+    bool none_opened = c->connects == 0 && c->completed == 0 && !nobody_told;
+    if (!r->no_target && !none_opened)
+        return false;
+    if (r->interrupted && !r->no_target && c->connect_errors == 0)
+        return false; /* cut before the first attempt ended */
+    if (c->connect_errors > 0)
+        reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed",
+               c->connect_errors);
+    else
+        reason(r, "no connection to the target ever opened");
+    return true;
+}
+
+static void say_missing(struct result *r)
+{
+    size_t missing = agents_missing(r), named = 0;
+    for (size_t i = 0; i < r->n_agents && named < AGENTS_NAMED_MAX; i++) {
+        const struct result_agent *a = &r->agents[i];
+        if (!agent_missing(a))
+            continue;
+        reason(r, "agent %.64s was %s%s%.120s", agent_label(a), result_agent_state_name(a->state),
+               a->problem[0] != '\0' ? ": " : "", a->problem);
+        named++;
+    }
+    if (missing > named)
+        reason(r, "%zu more of %zu agents were lost or refused", missing - named, r->n_agents);
+}
+
+static void say_unchecked(struct result *r)
+{
+    size_t unchecked = 0, named = 0;
+    for (size_t i = 0; i < r->n_agents; i++) {
+        const struct result_agent *a = &r->agents[i];
+        if (a->checked || agent_missing(a))
+            continue;
+        if (++unchecked > AGENTS_NAMED_MAX)
+            continue;
+        reason(r, "agent %.64s: %.160s", agent_label(a),
+               a->problem[0] != '\0' ? a->problem : "its final totals never came, data is missing");
+        named++;
+    }
+    if (unchecked > named)
+        reason(r, "%zu more of %zu agents could not be checked", unchecked - named, r->n_agents);
+}
+
+/* The ledger of every agent that came to its end, and the sum over agents. A lost agent's requests
+ * in flight are nowhere: its ledger cannot add up and the loss is the reason. */
+static void say_ledger(struct result *r, const struct counters *total)
+{
+    struct errmsg msg = {{0}};
+    struct counters sum = {0};
+    for (size_t i = 0; i < r->n_agents; i++) {
+        struct counters c = snapshot_counters(r->agents[i].total);
+        counters_add(&sum, &c);
+        if (!agent_missing(&r->agents[i]) && r->agents[i].checked &&
+            counters_check(&c, &msg) != ERR_OK)
+            reason(r, "agent %.64s: %.160s", agent_label(&r->agents[i]), msg.text);
+    }
+    if (!counters_equal(&sum, total))
+        reason(r, "the merged counters are not the sum over the agents");
+}
+
+static bool is_incomplete(struct result *r, const struct counters *c)
+{
+    size_t before = r->verdict.n_reasons;
+    say_missing(r);
+    if (!r->no_target) {
+        say_unchecked(r);
+        say_ledger(r, c);
+    }
+    return r->verdict.n_reasons > before;
+}
+
+static bool is_no_data(struct result *r, const struct counters *c)
+{
+    if (c->completed > 0 || r->no_target)
+        return false;
+    reason(r, "no request completed: %" PRIu64 " were due, %" PRIu64 " sent", c->scheduled,
+           c->sent);
+    return true;
+}
+
+static uint64_t lag_bound(const struct result_interval *row)
+{
+    uint64_t share = row->corrected.p50 / LAG_BOUND_SHARE;
+    return share > LAG_BOUND_MIN ? share : LAG_BOUND_MIN;
+}
+
+static uint64_t send_lag(const struct result_interval *row)
+{
+    return row->send_lag_p99;
+}
+
+static uint64_t receive_lag(const struct result_interval *row)
+{
+    return row->receive_p99;
+}
+
+/* Intervals in which requests were sent: the tail in which answers are awaited says nothing. */
+static size_t intervals_loaded(const struct result *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_intervals; i++)
+        n += r->intervals[i].sent > 0;
+    return n;
+}
+
+static bool one_in_ten(size_t over, size_t of)
+{
+    return over > 0 && over * INTERVALS_BOUND >= of;
+}
+
+static bool lag_over(struct result *r, const char *what,
+                     uint64_t (*lag)(const struct result_interval *))
+{
+    size_t over = 0;
+    uint64_t worst = 0;
+    for (size_t i = 0; i < r->n_intervals; i++) {
+        const struct result_interval *row = &r->intervals[i];
+        if (row->sent == 0 || lag(row) <= lag_bound(row))
+            continue;
+        over++;
+        worst = lag(row) > worst ? lag(row) : worst;
+    }
+    if (!one_in_ten(over, intervals_loaded(r)))
+        return false;
+    char text[UNITS_TEXT];
+    reason(
+        r,
+        "hammer's own %s delay was over its bound (p99 > 1ms and > 25 %% of corrected p50) in %zu "
+        "of %zu intervals, worst p99 %s",
+        what, over, intervals_loaded(r), units_format_latency(worst, text));
+    return true;
+}
+
+static bool cpu_over(struct result *r)
+{
+    size_t over = 0;
+    uint64_t worst = 0;
+    for (size_t i = 0; i < r->n_intervals; i++) {
+        const struct result_interval *row = &r->intervals[i];
+        if (row->sent == 0 || row->cpu_busy_ppm <= CPU_BOUND_PPM)
+            continue;
+        over++;
+        worst = row->cpu_busy_ppm > worst ? row->cpu_busy_ppm : worst;
+    }
+    if (!one_in_ten(over, intervals_loaded(r)))
+        return false;
+    reason(
+        r,
+        "a worker thread used more than 80 %% of its core in %zu of %zu intervals, at most %.0f %%",
+        over, intervals_loaded(r), (double)worst / 1e4);
+    return true;
+}
+
+/* Delay and CPU judge a schedule only; a closed loop runs as fast as it can. Faults count always:
+ * a generator without descriptors measures itself. */
+static bool is_generator_limited(struct result *r, const struct counters *c)
+{
+    bool limited = false;
+    if (has_rate(r)) {
+        limited = lag_over(r, "send", send_lag);
+        limited = lag_over(r, "receive", receive_lag) || limited;
+        limited = cpu_over(r) || limited;
+    }
+    uint64_t faults = counters_faults(c);
+    if (faults * FAULTS_BOUND > c->scheduled) {
+        reason(r,
+               "generator faults: %" PRIu64 " for %" PRIu64 " requests (%" PRIu64
+               " descriptors, %" PRIu64 " local ports, %" PRIu64 " kernel memory)",
+               faults, c->scheduled, c->fault_fd_limit, c->fault_ports, c->fault_memory);
+        limited = true;
+    }
+    return limited;
+}
+
+/* What was due and not sent when the load ended. */
+static uint64_t backlog_at_end(const struct result *r)
+{
+    for (size_t i = 0; i < r->n_intervals; i++)
+        if (r->intervals[i].to_ns >= r->duration_ns)
+            return r->intervals[i].backlog;
+    return r->n_intervals > 0 ? r->intervals[r->n_intervals - 1].backlog : 0;
+}
+
+static bool is_server_limited(struct result *r, const struct counters *c)
+{
+    if (c->completed == 0)
+        return false;
+    uint64_t backlog = backlog_at_end(r);
+    bool many = c->waited > 0 && c->waited * WAITED_BOUND >= c->scheduled;
+    bool stood = c->unsent_no_connection > 0 || (backlog > 0 && c->waited > 0);
+    if (many)
+        reason(r,
+               "%" PRIu64 " of %" PRIu64
+               " requests (%.1f %%) waited because every connection was busy",
+               c->waited, c->scheduled, PERCENT(c->waited, c->scheduled));
+    if (stood && c->unsent_no_connection > 0)
+        reason(r, "requests that never got a free connection before the end: %" PRIu64,
+               c->unsent_no_connection);
+    else if (stood)
+        reason(r, "a backlog of %" PRIu64 " requests stood when the load ended", backlog);
+    return many || stood;
+}
+
+/* In the order of the exit codes' precedence (DESIGN section 4): the first that applies decides. */
+static const struct {
+    enum result_status status;
+    int exit_code;
+    bool (*applies)(struct result *r, const struct counters *c);
+} checks[] = {
+    {STATUS_INTERRUPTED, EXIT_INTERRUPTED, is_interrupted},
+    {STATUS_UNREACHABLE, 2, is_unreachable},
+    {STATUS_INCOMPLETE, 3, is_incomplete},
+    {STATUS_NO_DATA, 3, is_no_data},
+    {STATUS_GENERATOR_LIMITED, 4, is_generator_limited},
+    {STATUS_SERVER_LIMITED, 0, is_server_limited},
+};
+
+void verdict_eval(struct result *r)
+{
+    r->verdict = (struct verdict){.status = STATUS_VALID};
+    struct counters c = snapshot_counters(r->total);
+    bool decided = false;
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        if (!checks[i].applies(r, &c))
+            continue;
+        if (!decided) {
+            r->verdict.status = checks[i].status;
+            r->verdict.exit_code = checks[i].exit_code;
+            decided = true;
+        }
+        if (checks[i].status == STATUS_SERVER_LIMITED)
+            r->verdict.also_server_limited = true;
+    }
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/run/verdict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "tests/lib/check_main.h"
+
+#define INTERVALS 10
+
+/* A clean open-loop run of 10 s, 1000 requests by each of two agents, which a case then spoils. */
+struct run {
+    struct plan plan;
+    struct result *r;
+};
+
+static struct counters *counters_of(struct run *run, size_t agent)
+{
+    return &snapshot_series(run->r->agents[agent].total, 0, "")->counters;
+}
+
+static void run_make(struct run *run)
+{
+    *run = (struct run){.plan = {.rate = {200, 1}, .duration_ns = 10 * NS_PER_SEC}};
+    struct result *r = run->r = result_new(2);
+    r->plan = &run->plan;
+    r->duration_ns = r->end_ns = 10 * NS_PER_SEC;
+    r->n_intervals = INTERVALS;
+    r->intervals = mem_calloc(INTERVALS, sizeof *r->intervals);
+    for (size_t i = 0; i < INTERVALS; i++)
+        r->intervals[i] = (struct result_interval){.from_ns = i * NS_PER_SEC,
+                                                   .to_ns = (i + 1) * NS_PER_SEC,
+                                                   .sent = 200,
+                                                   .completed = 200,
+                                                   .corrected = {.p50 = 2 * NS_PER_MS},
+                                                   .agents_reporting = 2};
+    for (size_t i = 0; i < 2; i++) {
+        r->agents[i].checked = r->agents[i].started = true;
+        snprintf(r->agents[i].name, sizeof r->agents[i].name, "box%zu", i);
+        *counters_of(run, i) = (struct counters){
+            .scheduled = 1000, .sent = 1000, .completed = 1000, .ok = 1000, .connects = 10};
+    }
+}
+
+static void evaluate(struct run *run)
+{
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_int_eq(snapshot_add(run->r->total, run->r->agents[i].total, false), ERR_OK);
+    verdict_eval(run->r);
+}
+
+static void clean(struct run *run)
+{
+    (void)run;
+}
+
+static void interrupted(struct run *run)
+{
+    run->r->interrupted = true;
+    run->r->end_ns = 3 * NS_PER_SEC;
+}
+
+static void lost(struct run *run)
+{
+    run->r->agents[1].state = RESULT_LOST;
+    run->r->agents[1].checked = false;
+    counters_of(run, 1)->completed = counters_of(run, 1)->ok = 900; /* 100 in flight: no matter */
+    snprintf(run->r->agents[1].problem, sizeof run->r->agents[1].problem, "silent for 10 s");
+}
+
+static void interrupted_and_lost(struct run *run)
+{
+    lost(run);
+    interrupted(run);
+}
+
+static void unchecked(struct run *run)
+{
+    run->r->agents[0].checked = false;
+}
+
+static void ledger_broken(struct run *run)
+{
+    counters_of(run, 0)->sent = 999;
+}
+
+static void unreachable(struct run *run)
+{
+    for (size_t i = 0; i < 2; i++)
+        *counters_of(run, i) = (struct counters){
+            .scheduled = 1000, .unsent_no_connection = 1000, .connect_errors = 77};
+}
+
+static void never_connected_silently(struct run *run)
+{
+    for (size_t i = 0; i < 2; i++)
+        *counters_of(run, i) = (struct counters){.scheduled = 1000, .unsent_no_connection = 1000};
+}
+
+static void no_target(struct run *run)
+{
+    for (size_t i = 0; i < 2; i++) {
+        *counters_of(run, i) = (struct counters){0};
+        run->r->agents[i].checked = false;
+    }
+    run->r->no_target = true;
+    run->r->n_intervals = 0;
+}
+
+static void all_lost_untold(struct run *run)
+{
+    for (size_t i = 0; i < 2; i++) {
+        *counters_of(run, i) = (struct counters){0};
+        run->r->agents[i].state = RESULT_LOST;
+    }
+}
+
+static void no_data(struct run *run)
+{
+    for (size_t i = 0; i < 2; i++)
+        *counters_of(run, i) =
+            (struct counters){.scheduled = 1000, .sent = 1000, .timeouts = 1000, .connects = 10};
+}
+
+static void send_lag(struct run *run)
+{
+    run->r->intervals[4].send_lag_p99 = NS_PER_MS + 1;
+}
+
+static void send_lag_at_bound(struct run *run)
+{
+    run->r->intervals[4].send_lag_p99 = NS_PER_MS;
+}
+
+static void send_lag_small_beside_p50(struct run *run)
+{
+    run->r->intervals[4].send_lag_p99 = 5 * NS_PER_MS;
+    run->r->intervals[4].corrected.p50 = 20 * NS_PER_MS;
+}
+
+static void send_lag_rare(struct run *run)
+{
+    send_lag(run);
+    run->r->intervals = mem_realloc(run->r->intervals, INTERVALS + 1, sizeof *run->r->intervals);
+    run->r->intervals[INTERVALS] = run->r->intervals[0];
+    run->r->n_intervals++;
+}
+
+static void receive_lag(struct run *run)
+{
+    run->r->intervals[0].receive_p99 = 3 * NS_PER_MS;
+}
+
+static void lag_only_in_the_tail(struct run *run)
+{
+    run->r->intervals[9].receive_p99 = 3 * NS_PER_MS;
+    run->r->intervals[9].sent = 0;
+}
+
+static void cpu(struct run *run)
+{
+    run->r->intervals[2].cpu_busy_ppm = 810000;
+}
+
+static void closed_loop_cpu(struct run *run)
+{
+    cpu(run);
+    send_lag(run);
+    run->plan.rate = (struct rate){0, 1};
+}
+
+static void faults(struct run *run)
+{
+    counters_of(run, 0)->fault_fd_limit = 21;
+}
+
+static void few_faults(struct run *run)
+{
+    counters_of(run, 0)->fault_fd_limit = 20;
+}
+
+static void waited(struct run *run)
+{
+    counters_of(run, 0)->waited = 20;
+}
+
+static void waited_a_little(struct run *run)
+{
+    counters_of(run, 0)->waited = 19;
+}
+
+static void backlog(struct run *run)
+{
+    waited_a_little(run);
+    run->r->intervals[9].backlog = 7;
+}
+
+static void no_connection(struct run *run)
+{
+    *counters_of(run, 0) = (struct counters){.scheduled = 1000,
+                                             .sent = 999,
+                                             .unsent_no_connection = 1,
+                                             .completed = 999,
+                                             .ok = 999,
+                                             .connects = 3};
+}
+
+static void both_limited(struct run *run)
+{
+    waited(run);
+    cpu(run);
+}
+
+static void lost_and_limited(struct run *run)
+{
+    lost(run);
+    cpu(run);
+}
+
+static const struct {
+    const char *name;
+    void (*spoil)(struct run *run);
+    enum result_status status;
+    int exit_code;
+    size_t reasons;
+    const char *says; /* in one of the reasons */
+} rows[] = {
+    {"clean", clean, STATUS_VALID, 0, 0, ""},
+    {"interrupted", interrupted, STATUS_INTERRUPTED, 130, 1, "interrupted after 3.00s of 10s"},
+    {"interrupted, lost", interrupted_and_lost, STATUS_INTERRUPTED, 130, 2, "silent for 10 s"},
+    {"lost", lost, STATUS_INCOMPLETE, 3, 1, "agent box1 was lost: silent for 10 s"},
+    {"unchecked", unchecked, STATUS_INCOMPLETE, 3, 1, "agent box0: its final totals never came"},
+    {"ledger", ledger_broken, STATUS_INCOMPLETE, 3, 1, "1000 against 999"},
+    {"unreachable", unreachable, STATUS_UNREACHABLE, 2, 2, "154 attempts failed"},
+    {"black hole", never_connected_silently, STATUS_UNREACHABLE, 2, 2, "ever opened"},
+    {"no target", no_target, STATUS_UNREACHABLE, 2, 1, "no connection to the target ever opened"},
+    {"all lost", all_lost_untold, STATUS_INCOMPLETE, 3, 3, "agent box0 was lost"},
+    {"no data", no_data, STATUS_NO_DATA, 3, 1, "2000 were due, 2000 sent"},
+    {"send lag", send_lag, STATUS_GENERATOR_LIMITED, 4, 1, "1 of 10 intervals, worst p99 1.00ms"},
+    {"at bound", send_lag_at_bound, STATUS_VALID, 0, 0, ""},
+    {"beside p50", send_lag_small_beside_p50, STATUS_VALID, 0, 0, ""},
+    {"1 of 11", send_lag_rare, STATUS_VALID, 0, 0, ""},
+    {"receive", receive_lag, STATUS_GENERATOR_LIMITED, 4, 1, "receive delay"},
+    {"tail", lag_only_in_the_tail, STATUS_VALID, 0, 0, ""},
+    {"cpu", cpu, STATUS_GENERATOR_LIMITED, 4, 1, "at most 81 %"},
+    {"closed loop", closed_loop_cpu, STATUS_VALID, 0, 0, ""},
+    {"faults", faults, STATUS_GENERATOR_LIMITED, 4, 1, "21 for 2000 requests"},
+    {"few faults", few_faults, STATUS_VALID, 0, 0, ""},
+    {"waited", waited, STATUS_SERVER_LIMITED, 0, 1, "20 of 2000 requests (1.0 %)"},
+    {"waited little", waited_a_little, STATUS_VALID, 0, 0, ""},
+    {"backlog", backlog, STATUS_SERVER_LIMITED, 0, 1, "backlog of 7"},
+    {"no connection", no_connection, STATUS_SERVER_LIMITED, 0, 1, "before the end: 1"},
+    {"both", both_limited, STATUS_GENERATOR_LIMITED, 4, 2, "waited"},
+    {"lost+limited", lost_and_limited, STATUS_INCOMPLETE, 3, 2, "more than 80 %"},
+};
+
+START_TEST(test_table)
+{
+    struct run run;
+    run_make(&run);
+    rows[_i].spoil(&run);
+    evaluate(&run);
+    const struct verdict *v = &run.r->verdict;
+    bool said = rows[_i].says[0] == '\0';
+    for (size_t i = 0; i < v->n_reasons; i++)
+        said = said || strstr(v->reasons[i], rows[_i].says) != NULL;
+    ck_assert_msg(v->status == rows[_i].status, "%s: %s", rows[_i].name,
+                  result_status_name(v->status));
+    ck_assert_msg(v->exit_code == rows[_i].exit_code, "%s: exit %d", rows[_i].name, v->exit_code);
+    ck_assert_msg(v->n_reasons == rows[_i].reasons, "%s: %zu reasons", rows[_i].name, v->n_reasons);
+    ck_assert_msg(said, "%s: no reason says '%s'", rows[_i].name, rows[_i].says);
+    result_free(run.r);
+}
+END_TEST
+
+START_TEST(test_both_limits_are_told)
+{
+    struct run run;
+    run_make(&run);
+    both_limited(&run);
+    evaluate(&run);
+    ck_assert(run.r->verdict.also_server_limited);
+    result_free(run.r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("verdict");
+    TCase *t = tcase_create("all");
+    suite_add_tcase(s, t);
+    tcase_add_loop_test(t, test_table, 0, sizeof rows / sizeof rows[0]);
+    tcase_add_test(t, test_both_limits_are_told);
+    return check_main(s);
+}
