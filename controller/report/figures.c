@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/report/figures.h"
+
+#include <math.h>
+
+#include "common/clock.h"
+
+const struct figures_percentile figures_percentiles[FIGURES_PERCENTILES] = {
+    {50, "50"}, {75, "75"}, {90, "90"}, {95, "95"}, {99, "99"}, {99.9, "99.9"}, {99.99, "99.99"},
+};
+
+uint64_t figures_at(const struct hist *h, double percentile)
+{
+    uint64_t value = hist_value_at_percentile(h, percentile), max = hist_max(h);
+    return value < max ? value : max;
+}
+
+struct figures figures_of(const struct hist *h)
+{
+    struct figures f = {.count = hist_count(h)};
+    if (f.count == 0)
+        return f;
+    f.min = hist_min(h);
+    f.max = hist_max(h);
+    f.mean = hist_mean_exact(h);
+    f.stddev = hist_stddev(h);
+    for (size_t i = 0; i < FIGURES_PERCENTILES; i++) {
+        f.at[i] = figures_at(h, figures_percentiles[i].p);
+        f.supported[i] = result_supports(figures_percentiles[i].p, f.count);
+    }
+    return f;
+}
+
+struct figures_all_due figures_all_due(const struct snapshot *s, const struct hist *corrected)
+{
+    uint64_t scheduled = snapshot_counters(s).scheduled, completed = hist_count(corrected);
+    struct figures_all_due f = {.count = scheduled, .limit = hist_max(corrected)};
+    f.incomplete = scheduled > completed ? scheduled - completed : 0;
+    if (s->censored_age_ns > f.limit)
+        f.limit = s->censored_age_ns;
+    for (size_t i = 0; i < FIGURES_PERCENTILES && completed > 0; i++) {
+        f.known[i] = result_all_due(s, corrected, figures_percentiles[i].p, &f.at[i]);
+        f.supported[i] = result_supports(figures_percentiles[i].p, scheduled);
+        if (f.known[i] && f.at[i] > hist_max(corrected))
+            f.at[i] = hist_max(corrected);
+    }
+    return f;
+}
+
+uint64_t figures_samples_needed(double percentile)
+{
+    return (uint64_t)ceil(log(0.05) / log(percentile / 100));
+}
+
+uint64_t figures_elapsed_ns(const struct result *r)
+{
+    if (r->end_ns == 0)
+        return 0;
+    bool bounded = r->duration_ns != NS_NEVER && !r->interrupted;
+    return bounded && r->duration_ns > r->end_ns ? r->duration_ns : r->end_ns;
+}
+
+double figures_achieved(const struct result *r)
+{
+    uint64_t elapsed = figures_elapsed_ns(r);
+    if (elapsed == 0)
+        return 0;
+    return (double)snapshot_counters(r->total).completed * (double)NS_PER_SEC / (double)elapsed;
+}
+
+double figures_target(const struct result *r)
+{
+    if (r->plan == NULL || r->plan->rate.num == 0)
+        return 0;
+    return (double)r->plan->rate.num / (double)r->plan->rate.den;
+}
+
+double figures_cpu(const struct result *r, const struct result_agent *a)
+{
+    uint64_t elapsed = figures_elapsed_ns(r);
+    if (elapsed == 0 || a->threads == 0 || !a->started)
+        return -1;
+    return (double)a->total->cpu_ns / ((double)elapsed * a->threads);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_CONTROLLER_FIGURES_H
+#define HAMMER_CONTROLLER_FIGURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/hist.h"
+#include "controller/run/result.h"
+
+/*
+ * PURE: the numbers that every report format prints, worked out once. A figure that does not exist
+ * (nothing recorded, or beyond what is known) says so and is never a made-up value.
+ */
+
+#define FIGURES_PERCENTILES 7
+
+struct figures_percentile {
+    double p;
+    const char *key; /* "50" ... "99.99", as in the JSON report */
+};
+extern const struct figures_percentile figures_percentiles[FIGURES_PERCENTILES];
+
+/* Distribution of one histogram; everything 0 when count is 0. */
+struct figures {
+    uint64_t count, min, max;
+    double mean, stddev;
+    uint64_t at[FIGURES_PERCENTILES];
+    bool supported[FIGURES_PERCENTILES]; /* enough samples for it, see result_supports */
+};
+struct figures figures_of(const struct hist *h);
+/* Nearest-rank percentile, never above the slowest sample (its bucket reaches a little beyond). */
+uint64_t figures_at(const struct hist *h, double percentile);
+
+/* All-due view: known = false where the rank falls on a request that never completed. */
+struct figures_all_due {
+    uint64_t count; /* scheduled */
+    uint64_t incomplete;
+    uint64_t limit; /* an incomplete request took at least this long, as far as is known */
+    bool known[FIGURES_PERCENTILES];
+    bool supported[FIGURES_PERCENTILES];
+    uint64_t at[FIGURES_PERCENTILES];
+};
+struct figures_all_due figures_all_due(const struct snapshot *s, const struct hist *corrected);
+
+/* Samples a percentile needs before result_supports says yes. */
+uint64_t figures_samples_needed(double percentile);
+
+/* What the run took: its planned load, or longer when answers came later. 0 when nothing ran. */
+uint64_t figures_elapsed_ns(const struct result *r);
+/* Complete responses per second of that; 0 when nothing ran. */
+double figures_achieved(const struct result *r);
+/* The target in requests per second, 0 = none (closed loop). */
+double figures_target(const struct result *r);
+/* Average CPU share of an agent's workers, 1.0 = every one fully busy; negative = not known. */
+double figures_cpu(const struct result *r, const struct result_agent *a);
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "controller/report/figures.h"
+#include "controller/report/report.h"
+#include "controller/report/text.h"
+
+#define ERRORS_SHOWN         5
+#define URL_SHOWN            80
+#define REMARK_AT            56 /* width of a line's figures before its remark */
+#define PERCENT(part, whole) ((whole) > 0 ? 100.0 * (double)(part) / (double)(whole) : 0.0)
+
+struct text {
+    FILE *out;
+    const struct result *r;
+    const struct report_options *o;
+    struct counters c;
+    struct hist *corrected, *uncorrected;
+};
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* --- what was run ------------------------------------------------------------------------------
+ */
+
+static void write_load(const struct text *t, const struct plan *p)
+{
+    char text[UNITS_TEXT];
+    if (p->rate.num == 0)
+        fprintf(t->out, "closed loop at full speed\n");
+    else if (p->rate.den == 1)
+        fprintf(t->out, "open loop @ %" PRIu64 " req/s\n", p->rate.num);
+    else
+        fprintf(t->out, "open loop @ %s\n", units_format_rate(&p->rate, text));
+}
+
+static void write_head(const struct text *t)
+{
+    const struct result *r = t->r;
+    const struct plan *p = r->plan;
+    if (p == NULL)
+        return;
+    char text[UNITS_TEXT];
+    if (p->duration_ns != NS_NEVER)
+        fprintf(t->out, "Running %s test", units_format_duration(p->duration_ns, text));
+    else if (p->requests != UINT64_MAX)
+        fprintf(t->out, "Running test of %" PRIu64 " request%s", p->requests, plural(p->requests));
+    else
+        fprintf(t->out, "Running test until stopped");
+    fprintf(t->out, " @ %.*s%s\n", URL_SHOWN, p->url, strlen(p->url) > URL_SHOWN ? "..." : "");
+    uint64_t threads = 0, connections = 0;
+    for (size_t i = 0; i < r->n_agents; i++) {
+        threads += r->agents[i].threads;
+        connections += r->agents[i].connections;
+    }
+    fprintf(t->out, "  %zu agent%s, %" PRIu64 " thread%s, %" PRIu64 " connection%s, ", r->n_agents,
+            plural(r->n_agents), threads, plural(threads), connections, plural(connections));
+    write_load(t, p);
+}
+
+/* --- latency -----------------------------------------------------------------------------------
+ */
+
+struct latency_table {
+    FILE *out;
+    struct figures corrected, uncorrected;
+    struct figures_all_due all;
+    bool with_all;  /* the third column differs from the first */
+    int after_mark; /* columns that a mark took from the next cell */
+};
+
+/* One figure in its column; the mark stands right of it, so that the digits stay aligned. */
+static void cell(struct latency_table *l, const char *text, bool marked)
+{
+    fprintf(l->out, "%*s%s", 15 - l->after_mark, text, marked ? "~" : "");
+    l->after_mark = marked;
+}
+
+static void latency_cell(struct latency_table *l, uint64_t ns, bool marked)
+{
+    char text[UNITS_TEXT];
+    cell(l, units_format_latency(ns, text), marked);
+}
+
+static void limit_cell(struct latency_table *l, uint64_t limit_ns, bool marked)
+{
+    char value[UNITS_TEXT], text[UNITS_TEXT + 4];
+    snprintf(text, sizeof text, ">= %s", units_format_latency(limit_ns, value));
+    cell(l, text, marked);
+}
+
+static void row_begin(struct latency_table *l, const char *name)
+{
+    l->after_mark = 0;
+    fprintf(l->out, "    %-7s", name);
+}
+
+static void row_percentile(struct latency_table *l, size_t i)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%s%%", figures_percentiles[i].key);
+    row_begin(l, name);
+    latency_cell(l, l->corrected.at[i], !l->corrected.supported[i]);
+    latency_cell(l, l->uncorrected.at[i], !l->uncorrected.supported[i]);
+    if (l->with_all && l->all.known[i])
+        latency_cell(l, l->all.at[i], !l->all.supported[i]);
+    else if (l->with_all)
+        limit_cell(l, l->all.limit, !l->all.supported[i]);
+    fputc('\n', l->out);
+}
+
+static void rows_of_table(struct latency_table *l)
+{
+    row_begin(l, "min");
+    latency_cell(l, l->corrected.min, false);
+    latency_cell(l, l->uncorrected.min, false);
+    if (l->with_all)
+        latency_cell(l, l->corrected.min, false);
+    fputc('\n', l->out);
+    row_begin(l, "mean");
+    latency_cell(l, (uint64_t)(l->corrected.mean + 0.5), false);
+    latency_cell(l, (uint64_t)(l->uncorrected.mean + 0.5), false);
+    if (l->with_all)
+        cell(l, "-", false);
+    fputc('\n', l->out);
+    for (size_t i = 0; i < FIGURES_PERCENTILES; i++)
+        row_percentile(l, i);
+    row_begin(l, "max");
+    latency_cell(l, l->corrected.max, false);
+    latency_cell(l, l->uncorrected.max, false);
+    if (l->with_all)
+        limit_cell(l, l->all.limit, false);
+    fputc('\n', l->out);
+}
+
+static void notes_of_table(const struct latency_table *l)
+{
+    fprintf(l->out,
+            "    corrected: from the instant a request was due; uncorrected: from when it was "
+            "really sent\n");
+    if (l->with_all)
+        fprintf(l->out,
+                "    all due: as corrected, but the %" PRIu64 " of %" PRIu64
+                " requests that never completed count as slowest\n",
+                l->all.incomplete, l->all.count);
+    const char *glue = ": ";
+    for (size_t i = 0; i < FIGURES_PERCENTILES; i++) {
+        if (l->corrected.supported[i])
+            continue;
+        if (glue[0] == ':')
+            fprintf(l->out, "    ~ needs more samples than the %" PRIu64 " there are",
+                    l->corrected.count);
+        fprintf(l->out, "%s%s%% %" PRIu64, glue, figures_percentiles[i].key,
+                figures_samples_needed(figures_percentiles[i].p));
+        glue = ", ";
+    }
+    if (glue[0] == ',')
+        fputc('\n', l->out);
+}
+
+static void write_latency(const struct text *t)
+{
+    fputc('\n', t->out);
+    struct latency_table l = {.out = t->out,
+                              .corrected = figures_of(t->corrected),
+                              .uncorrected = figures_of(t->uncorrected),
+                              .all = figures_all_due(t->r->total, t->corrected)};
+    if (l.corrected.count == 0) {
+        text_label(t->out, "Latency");
+        fprintf(t->out, "nothing to show: no request completed\n\n");
+        return;
+    }
+    l.with_all = l.all.incomplete > 0;
+    fprintf(t->out, "  %-9s%15s%15s", "Latency", "corrected", "uncorrected");
+    fprintf(t->out, l.with_all ? "%15s\n" : "\n", "all due");
+    rows_of_table(&l);
+    notes_of_table(&l);
+    fputc('\n', t->out);
+    if (t->o->spectrum)
+        text_spectrum(t->out, t->r);
+}
+
+/* --- what was counted --------------------------------------------------------------------------
+ */
+
+static void write_ledger(const struct text *t)
+{
+    const struct counters *c = &t->c;
+    char took[UNITS_TEXT], bytes[UNITS_TEXT];
+    fprintf(t->out, "  %" PRIu64 " request%s in %s, %s read\n", c->completed, plural(c->completed),
+            figures_elapsed_ns(t->r) > 0 ? units_format_latency(figures_elapsed_ns(t->r), took)
+                                         : "0s",
+            units_format_bytes((double)c->bytes_in, bytes));
+    text_label(t->out, "Ledger");
+    fprintf(t->out, "scheduled %" PRIu64 " = sent %" PRIu64 " + unsent %" PRIu64 "\n", c->scheduled,
+            c->sent, counters_unsent(c));
+    text_label(t->out, "");
+    fprintf(t->out,
+            "sent %" PRIu64 " = completed %" PRIu64 " + failed %" PRIu64 " + timeouts %" PRIu64
+            " + unfinished %" PRIu64 "\n",
+            c->sent, c->completed, counters_failed(c), c->timeouts, c->unfinished);
+    text_label(t->out, "");
+    fprintf(t->out, "completed %" PRIu64 " = ok %" PRIu64 " + HTTP errors %" PRIu64 "\n",
+            c->completed, c->ok, c->http_errors);
+    if (counters_unsent(c) == 0)
+        return;
+    text_label(t->out, "Unsent");
+    fprintf(t->out,
+            "no free connection %" PRIu64 ", run stopped first %" PRIu64 ", dropped %" PRIu64 "\n",
+            c->unsent_no_connection, c->unsent_stopped, c->unsent_dropped);
+}
+
+static void write_rates(const struct text *t)
+{
+    double achieved = figures_achieved(t->r), target = figures_target(t->r);
+    char text[UNITS_TEXT];
+    text_label(t->out, "Requests/sec");
+    fprintf(t->out, "%.2f   (", achieved);
+    if (target > 0)
+        fprintf(t->out, "target %.6g, %.2f %%; ", target, 100 * achieved / target);
+    fprintf(t->out, "success %.4g %%)\n", PERCENT(t->c.ok, t->c.scheduled));
+    uint64_t elapsed = figures_elapsed_ns(t->r);
+    double bytes = elapsed > 0 ? (double)t->c.bytes_in * (double)NS_PER_SEC / (double)elapsed : 0;
+    text_label(t->out, "Transfer/sec");
+    fprintf(t->out, "%s\n", units_format_bytes(bytes, text));
+}
+
+static void write_socket_errors(const struct text *t)
+{
+    const struct counters *c = &t->c;
+    struct text_flow f = text_begin(t->out, "Socket errors");
+    text_item(&f, "", "connect %" PRIu64, c->connect_errors);
+    text_item(&f, ", ", "read %" PRIu64, c->failed_read);
+    text_item(&f, ", ", "write %" PRIu64, c->failed_write);
+    text_item(&f, ", ", "timeout %" PRIu64, c->timeouts);
+    if (c->failed_protocol > 0)
+        text_item(&f, ", ", "protocol %" PRIu64, c->failed_protocol);
+    if (c->failed_tls > 0)
+        text_item(&f, ", ", "tls %" PRIu64, c->failed_tls);
+    if (c->retries > 0)
+        text_item(&f, "; ", "retries %" PRIu64, c->retries);
+    text_end(&f);
+    if (counters_faults(c) > 0) {
+        text_label(t->out, "Generator faults");
+        fprintf(t->out,
+                "descriptors %" PRIu64 ", local ports %" PRIu64 ", kernel memory %" PRIu64 "\n",
+                c->fault_fd_limit, c->fault_ports, c->fault_memory);
+    }
+    if (c->saturated > 0) {
+        text_label(t->out, "Saturated");
+        fprintf(t->out, "%" PRIu64 " latencies above one hour are recorded as one hour\n",
+                c->saturated);
+    }
+}
+
+static void write_status(const struct text *t)
+{
+    struct text_flow f = text_begin(t->out, "Status codes");
+    for (int code = SNAPSHOT_STATUS_MIN; code <= SNAPSHOT_STATUS_MAX; code++)
+        if (t->r->total->status[code] > 0)
+            text_item(&f, ", ", "%d: %" PRIu64, code, t->r->total->status[code]);
+    if (f.items == 0)
+        text_item(&f, "", "none");
+    text_end(&f);
+}
+
+/* Rows of the total, most frequent first; equal counts keep the order by text. */
+static size_t sorted_errors(const struct snapshot *s, const struct error_row **rows)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_errors; i++) {
+        size_t at = n++;
+        while (at > 0 && rows[at - 1]->count < s->errors[i].count) {
+            rows[at] = rows[at - 1];
+            at--;
+        }
+        rows[at] = &s->errors[i];
+    }
+    return n;
+}
+
+static void write_errors(const struct text *t)
+{
+    const struct snapshot *s = t->r->total;
+    const struct error_row *rows[SNAPSHOT_ERRORS_MAX];
+    size_t n = sorted_errors(s, rows);
+    size_t shown = t->o->verbose || n < ERRORS_SHOWN ? n : ERRORS_SHOWN;
+    for (size_t i = 0; i < shown; i++) {
+        struct text_flow f = text_begin(t->out, i == 0 ? "Errors" : "");
+        text_item(&f, "", "%" PRIu64 " x", rows[i]->count);
+        text_words(&f, rows[i]->text);
+        text_end(&f);
+    }
+    if (n == 0) {
+        text_label(t->out, "Errors");
+        fprintf(t->out, "none\n");
+    }
+    if (shown < n) {
+        text_label(t->out, "");
+        fprintf(t->out, "and %zu other text%s (all with -v)\n", n - shown, plural(n - shown));
+    }
+    if (s->errors_other > 0) {
+        text_label(t->out, "");
+        fprintf(t->out, "%" PRIu64 " x other texts, not kept\n", s->errors_other);
+    }
+}
+
+/* --- whose delay it was ------------------------------------------------------------------------
+ */
+
+static void lag_line(const struct text *t, const char *label, enum hist_kind kind, const char *tail,
+                     const char *remark)
+{
+    struct hist *h = snapshot_hist(t->r->total, kind);
+    struct figures f = figures_of(h);
+    uint64_t p99 = figures_at(h, 99);
+    hist_free(h);
+    text_label(t->out, label);
+    if (f.count == 0) {
+        fprintf(t->out, "none recorded\n");
+        return;
+    }
+    char mean[UNITS_TEXT], high[UNITS_TEXT], max[UNITS_TEXT], line[160];
+    snprintf(line, sizeof line, "mean %s, p99 %s, max %s%s",
+             units_format_latency((uint64_t)(f.mean + 0.5), mean), units_format_latency(p99, high),
+             units_format_latency(f.max, max), tail);
+    fprintf(t->out, "%-*s  (%s)\n", REMARK_AT, line, remark);
+}
+
+static void write_lags(const struct text *t)
+{
+    char late[48] = "", waited[48];
+    if (t->r->plan == NULL || t->r->plan->rate.num > 0)
+        snprintf(late, sizeof late, "; %" PRIu64 " over 1ms late", t->c.late);
+    snprintf(waited, sizeof waited, "; %" PRIu64 " waited", t->c.waited);
+    lag_line(t, "Send lag", HIST_SEND_LAG, late, "hammer's own");
+    lag_line(t, "Receive lag", HIST_RECEIVE, "", "hammer's own");
+    if (t->c.waited > 0)
+        lag_line(t, "Connection wait", HIST_WAIT, waited, "the server's: all were busy");
+    else {
+        text_label(t->out, "Connection wait");
+        fprintf(t->out, "none\n");
+    }
+}
+
+/* --- what it is worth --------------------------------------------------------------------------
+ */
+
+static void write_agents(const struct text *t)
+{
+    fputc('\n', t->out);
+    text_agents(t->out, t->r);
+    fputc('\n', t->out);
+}
+
+static void write_verdict(const struct text *t)
+{
+    const struct verdict *v = &t->r->verdict;
+    struct text_flow f = text_begin(t->out, "Verdict");
+    if (v->status == STATUS_SERVER_LIMITED)
+        text_words(&f, "valid, server-limited");
+    else
+        text_words(&f, result_status_name(v->status));
+    if (v->also_server_limited && v->status != STATUS_SERVER_LIMITED)
+        text_item(&f, ", ", "server-limited");
+    if (v->exit_code != 0)
+        text_item(&f, " ", "(exit code %d)", v->exit_code);
+    if (v->n_reasons == 1) {
+        text_item(&f, "", ":");
+        text_words(&f, v->reasons[0]);
+    }
+    text_end(&f);
+    for (size_t i = 0; i < v->n_reasons && v->n_reasons > 1; i++) {
+        f = text_begin(t->out, "");
+        text_item(&f, "", "-");
+        text_words(&f, v->reasons[i]);
+        text_end(&f);
+    }
+}
+
+static enum err write_text(const struct result *r, const struct report_options *o, FILE *out)
+{
+    static void (*const sections[])(const struct text *) = {
+        write_head,   write_latency, write_ledger, write_rates,  write_socket_errors,
+        write_status, write_errors,  write_lags,   write_agents, write_verdict,
+    };
+    struct text t = {.out = out, .r = r, .o = o, .c = snapshot_counters(r->total)};
+    t.corrected = snapshot_hist(r->total, HIST_CORRECTED);
+    t.uncorrected = snapshot_hist(r->total, HIST_UNCORRECTED);
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+        sections[i](&t);
+    hist_free(t.corrected);
+    hist_free(t.uncorrected);
+    return fflush(out) == 0 && !ferror(out) ? ERR_OK : ERR_SYSTEM;
+}
+
+const struct report_format report_text = {.name = "text", .write = write_text};

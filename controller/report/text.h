@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_CONTROLLER_TEXT_H
+#define HAMMER_CONTROLLER_TEXT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "controller/report/report.h"
+
+/* Pieces of the text report, private to it: a labelled line, and words that wrap. */
+
+#define TEXT_WIDTH  108 /* no line is longer */
+#define TEXT_INDENT 20  /* where values begin */
+
+struct text_flow {
+    FILE *out;
+    size_t column;
+    size_t items;
+};
+
+/* "  Label             " up to TEXT_INDENT. */
+void text_label(FILE *out, const char *label);
+struct text_flow text_begin(FILE *out, const char *label);
+/* One unbreakable piece; `glue` stands before it unless it is the first or begins a new line. */
+void text_item(struct text_flow *f, const char *glue, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Words of a sentence, separated by spaces; control characters become '?'. */
+void text_words(struct text_flow *f, const char *sentence);
+void text_end(struct text_flow *f);
+
+/* The agents table. */
+void text_agents(FILE *out, const struct result *r);
+/* --latency: every percentile up to the last sample, both clocks. */
+void text_spectrum(FILE *out, const struct result *r);
+
+#endif

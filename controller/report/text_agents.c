@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/units.h"
+#include "controller/report/figures.h"
+#include "controller/report/text.h"
+
+#define LABEL_MAX 26
+#define CELL      40
+
+static void agent_label(const struct result_agent *a, char out[LABEL_MAX + 1])
+{
+    char whole[256] = "";
+    bool both = a->name[0] != '\0' && strcmp(a->name, a->address) != 0;
+    if (both)
+        snprintf(whole, sizeof whole, "%s (%s)", a->name, a->address);
+    else
+        snprintf(whole, sizeof whole, "%s", a->address);
+    if (both && strlen(whole) > LABEL_MAX)
+        snprintf(whole, sizeof whole, "%s", a->name);
+    if (strlen(whole) > LABEL_MAX)
+        memcpy(whole + LABEL_MAX - 2, "..", 3);
+    memcpy(out, whole, LABEL_MAX + 1);
+    for (char *p = out; *p != '\0'; p++)
+        if ((unsigned char)*p < 32 || *p == 127)
+            *p = '?';
+}
+
+static void clock_cell(const struct result_agent *a, char out[CELL])
+{
+    char offset[UNITS_TEXT], bound[UNITS_TEXT];
+    if (a->same_clock)
+        snprintf(out, CELL, "same clock");
+    else if (!a->started)
+        snprintf(out, CELL, "-");
+    else
+        snprintf(out, CELL, "%s +-%s", units_format_offset(a->clock_offset_ns, offset),
+                 units_format_latency(a->clock_error_ns, bound));
+}
+
+static void cpu_cell(const struct result *r, const struct result_agent *a, char out[CELL])
+{
+    double average = figures_cpu(r, a);
+    if (average < 0)
+        snprintf(out, CELL, "-");
+    else
+        snprintf(out, CELL, "%.0f%% (%.0f%%)", average * 100, (double)a->total->cpu_busy_ppm / 1e4);
+}
+
+static void latency_cells(const struct result_agent *a, char p50[UNITS_TEXT], char p99[UNITS_TEXT])
+{
+    struct hist *h = snapshot_hist(a->total, HIST_CORRECTED);
+    struct figures f = figures_of(h);
+    hist_free(h);
+    snprintf(p50, UNITS_TEXT, "-");
+    snprintf(p99, UNITS_TEXT, "-");
+    for (size_t i = 0; i < FIGURES_PERCENTILES && f.count > 0; i++) {
+        if (figures_percentiles[i].p == 50)
+            units_format_latency(f.at[i], p50);
+        if (figures_percentiles[i].p == 99)
+            units_format_latency(f.at[i], p99);
+    }
+}
+
+static void agent_row(FILE *out, const struct result *r, const struct result_agent *a, int width)
+{
+    char label[LABEL_MAX + 1], clock[CELL], cpu[CELL], start[UNITS_TEXT];
+    char p50[UNITS_TEXT], p99[UNITS_TEXT];
+    agent_label(a, label);
+    clock_cell(a, clock);
+    cpu_cell(r, a, cpu);
+    latency_cells(a, p50, p99);
+    if (a->started)
+        units_format_offset(a->start_error_ns, start);
+    else
+        snprintf(start, sizeof start, "-");
+    fprintf(out, "    %-*s %-8s%9" PRIu64 "%10s%10s%20s%10s%11s\n", width, label,
+            result_agent_state_name(a->state), snapshot_counters(a->total).completed, p50, p99,
+            clock, start, cpu);
+    if (a->problem[0] != '\0') {
+        struct text_flow f = text_begin(out, "    note");
+        text_words(&f, a->problem);
+        text_end(&f);
+    }
+}
+
+void text_agents(FILE *out, const struct result *r)
+{
+    int width = TEXT_INDENT - 5;
+    for (size_t i = 0; i < r->n_agents; i++) {
+        char label[LABEL_MAX + 1];
+        agent_label(&r->agents[i], label);
+        if ((int)strlen(label) > width)
+            width = (int)strlen(label);
+    }
+    fprintf(out, "  %-*s %-8s%9s%10s%10s%20s%10s%11s\n", width + 2, "Agents", "state", "requests",
+            "corr. p50", "corr. p99", "clock offset", "start", "CPU (peak)");
+    for (size_t i = 0; i < r->n_agents; i++)
+        agent_row(out, r, &r->agents[i], width);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "controller/report/figures.h"
+#include "controller/run/verdict.h"
+#include "tests/lib/check_main.h"
+
+/*
+ * Text reports of fixed results against files in tests/data/report. HAMMER_UPDATE_GOLDEN=1 writes
+ * the files anew: read the difference before committing it.
+ */
+
+#define TEXT_MAX  (1u << 20)
+#define LINE_MAX_ 110
+
+struct fixture {
+    struct plan plan;
+    struct result *r;
+};
+
+static void fill_series(struct snapshot *s, uint64_t n, uint64_t slow)
+{
+    struct series *series = snapshot_series(s, 0, "");
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t service = 150000 + (i * 7919) % 120000;
+        uint64_t stalled = i < slow ? (slow - i) * (NS_PER_SEC / slow) : 0;
+        hist_record(series_hist(series, HIST_UNCORRECTED), service + (i == 0 ? stalled : 0), 1);
+        hist_record(series_hist(series, HIST_CORRECTED), service + 20000 + stalled, 1);
+        hist_record(series_hist(series, HIST_SEND_LAG), 8000 + (i * 31) % 30000, 1);
+        hist_record(series_hist(series, HIST_RECEIVE), 3000 + (i * 17) % 9000, 1);
+        if (i > 0 && i < slow)
+            hist_record(series_hist(series, HIST_WAIT), stalled, 1);
+    }
+    series->counters = (struct counters){.scheduled = n,
+                                         .sent = n,
+                                         .completed = n,
+                                         .ok = n,
+                                         .connects = 10,
+                                         .bytes_in = n * 78,
+                                         .bytes_out = n * 45,
+                                         .waited = slow > 0 ? slow - 1 : 0};
+    s->status[200] = n;
+    s->cpu_ns = n * 70000;
+    s->cpu_busy_ppm = 120000;
+}
+
+static void fill_agent(struct result_agent *a, size_t i)
+{
+    snprintf(a->address, sizeof a->address, "127.0.0.1:%zu", 7400 + i);
+    snprintf(a->name, sizeof a->name, i == 0 ? "127.0.0.1:7400" : "box-b");
+    snprintf(a->version, sizeof a->version, "0.1.0");
+    a->weight = 1;
+    a->threads = 2;
+    a->connections = 10;
+    a->same_clock = i == 0;
+    a->clock_offset_ns = i == 0 ? 0 : 12400;
+    a->clock_error_ns = i == 0 ? 0 : 35000;
+    a->start_error_ns = 9100 + (int64_t)i * 81000;
+    a->started = a->checked = true;
+}
+
+static void fixture_make(struct fixture *f, uint64_t n, uint64_t slow)
+{
+    static char url[] = "http://127.0.0.1:8080/", get[] = "GET";
+    *f = (struct fixture){.plan = {.url = url,
+                                   .method = get,
+                                   .rate = {500, 1},
+                                   .duration_ns = 6 * NS_PER_SEC,
+                                   .requests = UINT64_MAX,
+                                   .timeout_ns = 2 * NS_PER_SEC,
+                                   .interval_ns = NS_PER_SEC,
+                                   .connections = 20}};
+    struct result *r = f->r = result_new(2);
+    r->plan = &f->plan;
+    snprintf(r->run_id, sizeof r->run_id, "00112233445566778899aabbccddeeff");
+    r->started_wall_ns = UINT64_C(1760000000) * NS_PER_SEC;
+    r->duration_ns = 6 * NS_PER_SEC;
+    r->end_ns = n > 0 ? 6 * NS_PER_SEC + 400000 : 0;
+    for (size_t i = 0; i < 2; i++) {
+        fill_agent(&r->agents[i], i);
+        if (n > 0)
+            fill_series(r->agents[i].total, n / 2, slow / 2);
+    }
+    r->n_intervals = n > 0 ? 6 : 0;
+    r->intervals = mem_calloc(6, sizeof *r->intervals);
+    for (size_t i = 0; i < 6; i++)
+        r->intervals[i] = (struct result_interval){.from_ns = i * NS_PER_SEC,
+                                                   .to_ns = (i + 1) * NS_PER_SEC,
+                                                   .sent = n / 6,
+                                                   .completed = n / 6,
+                                                   .agents_reporting = 2};
+}
+
+static void finish(struct fixture *f)
+{
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_int_eq(snapshot_add(f->r->total, f->r->agents[i].total, false), ERR_OK);
+    verdict_eval(f->r);
+}
+
+static char *render(const struct report_format *format, const struct result *r, bool verbose,
+                    bool spectrum)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    struct report_options o = {.verbose = verbose, .spectrum = spectrum};
+    ck_assert_int_eq(format->write(r, &o, out), ERR_OK);
+    fclose(out);
+    return text;
+}
+
+static void check_lines(const char *text)
+{
+    while (*text != '\0') {
+        size_t len = strcspn(text, "\n");
+        ck_assert_msg(len <= LINE_MAX_, "%zu columns: %.*s", len, (int)len, text);
+        ck_assert_msg(len == 0 || text[len - 1] != ' ', "blank at the end: %.*s", (int)len, text);
+        ck_assert_int_eq(text[len], '\n');
+        text += len + 1;
+    }
+}
+
+static void check_golden(const char *text, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/report/%s", TEST_DATA_DIR, name);
+    if (getenv("HAMMER_UPDATE_GOLDEN") != NULL) {
+        FILE *f = fopen(path, "w");
+        ck_assert_msg(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0, "cannot write %s", path);
+    }
+    FILE *f = fopen(path, "r");
+    ck_assert_msg(f != NULL, "cannot read %s", path);
+    char *want = mem_calloc(TEXT_MAX, 1);
+    want[fread(want, 1, TEXT_MAX - 1, f)] = '\0';
+    fclose(f);
+    ck_assert_msg(strcmp(text, want) == 0, "%s differs; now it is:\n%s", name, text);
+    mem_free(want);
+}
+
+static void check_text(struct fixture *f, bool verbose, bool spectrum, const char *name)
+{
+    char *text = render(&report_text, f->r, verbose, spectrum);
+    check_lines(text);
+    check_golden(text, name);
+    free(text);
+    result_free(f->r);
+}
+
+START_TEST(test_text_of_a_stall)
+{
+    struct fixture f;
+    fixture_make(&f, 3000, 500);
+    finish(&f);
+    check_text(&f, false, false, "stall.txt");
+}
+END_TEST
+
+static void spoil_with_errors(struct fixture *f)
+{
+    static const char *const texts[] = {"timeout: no complete response within 2s",
+                                        "read: connection reset by peer",
+                                        "read: the server closed before the response was complete",
+                                        "protocol: a header line has no colon",
+                                        "write: broken pipe",
+                                        "connect: connection refused",
+                                        "status 503"};
+    struct snapshot *s = f->r->agents[1].total;
+    struct counters *c = &snapshot_series(s, 0, "")->counters;
+    c->scheduled += 90;
+    c->sent += 80;
+    c->timeouts = 60;
+    c->failed_read = 12;
+    c->failed_protocol = 3;
+    c->failed_write = 1;
+    c->unfinished = 4;
+    c->unsent_no_connection = 10;
+    c->connect_errors = 5;
+    c->retries = 2;
+    c->late = 4;
+    c->ok -= 30;
+    c->http_errors = 30;
+    c->fault_ports = 1;
+    s->status[200] -= 30;
+    s->status[503] = 30;
+    s->censored_age_ns = 2 * NS_PER_SEC + 1500000;
+    for (uint64_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        snapshot_add_error(s, texts[i], 60 / (i + 1));
+}
+
+START_TEST(test_text_with_errors)
+{
+    struct fixture f;
+    fixture_make(&f, 3000, 0);
+    spoil_with_errors(&f);
+    finish(&f);
+    check_text(&f, false, false, "errors.txt");
+}
+END_TEST
+
+START_TEST(test_text_of_a_lost_agent)
+{
+    struct fixture f;
+    fixture_make(&f, 3000, 0);
+    spoil_with_errors(&f);
+    struct result_agent *a = &f.r->agents[1];
+    a->state = RESULT_LOST;
+    a->checked = false;
+    snprintf(a->name, sizeof a->name, "load-generator-17.eu-central.example.org");
+    snprintf(a->address, sizeof a->address, "load-generator-17.eu-central.example.org:7400");
+    snprintf(a->problem, sizeof a->problem,
+             "lost 3.21 s after the start: nothing was heard of it for 10 s; its results end with "
+             "interval 3 \033[31m");
+    f.r->agents[0].state = RESULT_STOPPED;
+    f.r->agents[0].clock_offset_ns = -3600 * (int64_t)NS_PER_SEC;
+    f.r->agents[0].same_clock = false;
+    f.r->agents[0].clock_error_ns = 35 * NS_PER_MS;
+    finish(&f);
+    check_text(&f, true, false, "lost.txt");
+}
+END_TEST
+
+START_TEST(test_text_without_data)
+{
+    struct fixture f;
+    fixture_make(&f, 0, 0);
+    f.r->no_target = true;
+    f.r->agents[0].started = f.r->agents[1].started = false;
+    f.r->agents[0].same_clock = false;
+    snprintf(f.r->agents[0].problem, sizeof f.r->agents[0].problem,
+             "127.0.0.1:8080: connection refused");
+    finish(&f);
+    check_text(&f, false, true, "unreachable.txt");
+}
+END_TEST
+
+START_TEST(test_text_of_a_closed_loop_with_spectrum)
+{
+    struct fixture f;
+    fixture_make(&f, 40, 0);
+    f.plan.rate = (struct rate){0, 1};
+    f.plan.duration_ns = NS_NEVER;
+    f.plan.requests = 40;
+    finish(&f);
+    check_text(&f, false, true, "closed.txt");
+}
+END_TEST
+
+START_TEST(test_all_due_is_honest)
+{
+    struct fixture f;
+    fixture_make(&f, 3000, 0);
+    spoil_with_errors(&f);
+    finish(&f);
+    struct hist *h = snapshot_hist(f.r->total, HIST_CORRECTED);
+    struct figures_all_due a = figures_all_due(f.r->total, h);
+    ck_assert_uint_eq(a.count, 3090);
+    ck_assert_uint_eq(a.incomplete, 90);
+    ck_assert_uint_eq(a.limit, 2 * NS_PER_SEC + 1500000);
+    ck_assert(a.known[3] && !a.known[4]); /* 2.9 % never completed: 95 is known, 99 is not */
+    ck_assert_uint_ge(a.at[2], hist_value_at_percentile(h, 90));
+    hist_free(h);
+    result_free(f.r);
+}
+END_TEST
+
+START_TEST(test_find)
+{
+    ck_assert_ptr_eq(report_find("text"), &report_text);
+    ck_assert_ptr_null(report_find("yaml"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("report");
+    TCase *t = tcase_create("all");
+    suite_add_tcase(s, t);
+    tcase_add_test(t, test_text_of_a_stall);
+    tcase_add_test(t, test_text_with_errors);
+    tcase_add_test(t, test_text_of_a_lost_agent);
+    tcase_add_test(t, test_text_without_data);
+    tcase_add_test(t, test_text_of_a_closed_loop_with_spectrum);
+    tcase_add_test(t, test_all_due_is_honest);
+    tcase_add_test(t, test_find);
+    return check_main(s);
+}
