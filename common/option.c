@@ -60,7 +60,7 @@ static void form_duration(const struct option_row *row, char *buf, size_t size)
 static void form_rate(const struct option_row *row, char *buf, size_t size)
 {
     (void)row;
-    snprintf(buf, size, "a rate such as 2000, 1.5k, 0.1, 100/s, 6/m or 1/h");
+    snprintf(buf, size, "a rate such as 2000, 1.5k, 0.1, 100/s, 6/m or 1/h, at most 1000000000/s");
 }
 
 static void form_text(const struct option_row *row, char *buf, size_t size)

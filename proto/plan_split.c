@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+
+#include "common/mem.h"
+#include "proto/plan.h"
+
+/* PURE: cuts a plan into one part an agent. */
+
+#define THREADS_DEFAULT_MAX 4
+#define CONNECTIONS_DEFAULT 50
+
+static uint32_t threads_of(const struct plan *p, uint32_t cores)
+{
+    if (p->threads != 0)
+        return p->threads;
+    if (cores == 0)
+        return 1;
+    return cores < THREADS_DEFAULT_MAX ? cores : THREADS_DEFAULT_MAX;
+}
+
+static enum err cut_residues(const uint32_t *weights, size_t n, struct plan_part *parts,
+                             struct errmsg *msg)
+{
+    uint32_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        parts[i] = (struct plan_part){.first = total, .weight = weights[i]};
+        if (weights[i] == 0 || __builtin_add_overflow(total, weights[i], &total))
+            return errmsg_set(msg, ERR_INVALID,
+                              "weight %" PRIu32 " of agent %zu: accepted is 1 or more, all "
+                              "together below 2^32",
+                              weights[i], i + 1);
+    }
+    if (n == 0)
+        return errmsg_set(msg, ERR_INVALID, "no agents: accepted is one or more");
+    for (size_t i = 0; i < n; i++)
+        parts[i].total = total;
+    return ERR_OK;
+}
+
+/* Connections of the whole run; every agent needs parts[i].connections (its least) of them. */
+static enum err settle_total(const struct plan *p, size_t n, const struct plan_part *parts,
+                             uint64_t *total, struct errmsg *msg)
+{
+    uint64_t workers = 0, least = 0;
+    for (size_t i = 0; i < n; i++) {
+        workers += parts[i].threads;
+        least += parts[i].connections;
+    }
+    *total = workers > CONNECTIONS_DEFAULT ? workers : CONNECTIONS_DEFAULT;
+    if (p->connections != 0)
+        *total = p->connections;
+    if (*total >= least)
+        return *total <= UINT32_MAX ? ERR_OK
+                                    : errmsg_set(msg, ERR_RANGE,
+                                                 "%" PRIu64 " threads over all agents: accepted "
+                                                 "is fewer than 2^32",
+                                                 workers);
+    if (p->threads != 0)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--connections %" PRIu32 " with --threads %" PRIu32
+                          " on each of %zu agents: accepted is at least %" PRIu64 ", one a thread",
+                          p->connections, p->threads, n, least);
+    return errmsg_set(msg, ERR_INVALID,
+                      "--connections %" PRIu32 " on %zu agents: accepted is at least %" PRIu64
+                      ", one an agent",
+                      p->connections, n, least);
+}
+
+/* An agent whose proportional part is below its least gets the least and leaves the sharing; the
+ * others share the rest. Repeated, since each one that leaves makes the rest smaller. */
+static void fix_least(uint64_t *left, uint64_t *weight_left, struct plan_part *parts, bool *fixed,
+                      size_t n)
+{
+    bool again = true;
+    while (again) {
+        again = false;
+        for (size_t i = 0; i < n; i++) {
+            if (fixed[i] || *left * parts[i].weight >= parts[i].connections * *weight_left)
+                continue;
+            fixed[i] = again = true;
+            *left -= parts[i].connections;
+            *weight_left -= parts[i].weight;
+        }
+    }
+}
+
+/* Largest remainder; of equal remainders the earlier agent's counts first. */
+static void share_rest(uint64_t left, uint64_t weight_left, struct plan_part *parts, bool *fixed,
+                       size_t n)
+{
+    uint64_t *remainders = mem_calloc(n, sizeof *remainders);
+    uint64_t given = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (fixed[i])
+            continue;
+        uint64_t quota = left * parts[i].weight;
+        parts[i].connections = (uint32_t)(quota / weight_left);
+        remainders[i] = quota % weight_left;
+        given += parts[i].connections;
+    }
+    for (; given < left; given++) {
+        size_t best = n;
+        for (size_t i = 0; i < n; i++)
+            if (!fixed[i] && (best == n || remainders[i] > remainders[best]))
+                best = i;
+        parts[best].connections++;
+        fixed[best] = true;
+    }
+    mem_free(remainders);
+}
+
+enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_t *cores, size_t n,
+                    struct plan_part *parts, struct errmsg *msg)
+{
+    enum err e = cut_residues(weights, n, parts, msg);
+    if (e != ERR_OK)
+        return e;
+    uint64_t total, weight_left = parts[0].total;
+    for (size_t i = 0; i < n; i++) {
+        parts[i].threads = threads_of(p, cores[i]);
+        parts[i].connections = p->threads != 0 ? p->threads : 1;
+    }
+    e = settle_total(p, n, parts, &total, msg);
+    if (e != ERR_OK)
+        return e;
+    bool *fixed = mem_calloc(n, sizeof *fixed);
+    fix_least(&total, &weight_left, parts, fixed, n);
+    share_rest(total, weight_left, parts, fixed, n);
+    mem_free(fixed);
+    for (size_t i = 0; i < n; i++)
+        if (parts[i].threads > parts[i].connections)
+            parts[i].threads = parts[i].connections;
+    return ERR_OK;
+}
