@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "agent/service/agent_options.h"
-#include "agent/service/server.h"
+#include "agent/service/endpoint.h"
 #include "common/host.h"
 #include "common/log.h"
 #include "common/loop.h"
@@ -44,38 +44,38 @@ static enum err write_port_file(const char *path, const char *url, struct errmsg
 static void on_signal(int signo, void *arg)
 {
     log_info("main", "%s: shutting down", strsignal(signo));
-    server_shutdown(arg);
+    endpoint_shutdown(arg);
 }
 
 static enum err serve(const struct agent_options *o, const struct policy *policy,
                       struct errmsg *msg)
 {
     struct loop *loop = NULL;
-    struct server *server = NULL;
+    struct endpoint *endpoint = NULL;
     char name[64];
     host_name(name, sizeof name);
     enum err e = loop_new(&loop, msg);
     if (e != ERR_OK)
         return e;
-    struct server_config cfg = {.loop = loop,
-                                .policy = policy,
-                                .url = o->listen,
-                                .name = o->name != NULL ? o->name : name,
-                                .once = o->once};
-    e = server_new(&cfg, &server, msg);
+    struct endpoint_config cfg = {.loop = loop,
+                                  .policy = policy,
+                                  .url = o->listen,
+                                  .name = o->name != NULL ? o->name : name,
+                                  .once = o->once};
+    e = endpoint_new(&cfg, &endpoint, msg);
     if (e == ERR_OK)
-        e = loop_signal(loop, SIGTERM, on_signal, server);
+        e = loop_signal(loop, SIGTERM, on_signal, endpoint);
     if (e == ERR_OK)
-        e = loop_signal(loop, SIGINT, on_signal, server);
+        e = loop_signal(loop, SIGINT, on_signal, endpoint);
     if (e == ERR_OK && o->port_file != NULL)
-        e = write_port_file(o->port_file, server_url(server), msg);
+        e = write_port_file(o->port_file, endpoint_url(endpoint), msg);
     if (e == ERR_OK) {
-        log_info("main", "version %s listens on %s", HAMMER_VERSION, server_url(server));
+        log_info("main", "version %s listens on %s", HAMMER_VERSION, endpoint_url(endpoint));
         if (o->insecure_listen)
             log_warn("main", "--insecure-listen: whoever connects commands the load");
         loop_run(loop);
     }
-    server_free(server);
+    endpoint_free(endpoint);
     loop_free(loop);
     return e;
 }

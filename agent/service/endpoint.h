@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HAMMER_AGENT_SERVER_H
-#define HAMMER_AGENT_SERVER_H
+#ifndef HAMMER_AGENT_ENDPOINT_H
+#define HAMMER_AGENT_ENDPOINT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,11 +14,11 @@
  * time, keeps control's timer. Main thread.
  */
 
-#define SERVER_UNOWNED_MAX 32
+#define ENDPOINT_UNOWNED_MAX 32
 
-struct server;
+struct endpoint;
 
-struct server_config {
+struct endpoint_config {
     struct loop *loop;
     const struct policy *policy;
     const char *url;  /* where to listen */
@@ -27,13 +27,13 @@ struct server_config {
                   none came within 10 s */
 };
 
-enum err server_new(const struct server_config *cfg, struct server **out,
-                    struct errmsg *msg) MUST_CHECK;
+enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out,
+                      struct errmsg *msg) MUST_CHECK;
 /* URL with the real port. */
-const char *server_url(const struct server *s);
+const char *endpoint_url(const struct endpoint *s);
 /* Halts a run, lets its final snapshot leave, then stops the loop; at the latest after 5 s. A
  * second call stops the loop at once. */
-void server_shutdown(struct server *s);
-void server_free(struct server *s);
+void endpoint_shutdown(struct endpoint *s);
+void endpoint_free(struct endpoint *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/service/server.h"
+#include "agent/service/endpoint.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,11 +23,11 @@
 
 struct conn {
     LIST_ENTRY(conn) entry;
-    struct server *server;
+    struct endpoint *endpoint;
     struct link *link;
 };
 
-struct server {
+struct endpoint {
     struct loop *loop;
     struct link_listener *listener;
     struct control *control;
@@ -39,7 +39,7 @@ struct server {
     uint64_t shutdown_at_ns; /* NS_NEVER = not shutting down */
 };
 
-static void rearm(struct server *s)
+static void rearm(struct endpoint *s)
 {
     uint64_t at = control_deadline(s->control);
     if (s->shutdown_at_ns != NS_NEVER) {
@@ -52,7 +52,7 @@ static void rearm(struct server *s)
 
 static void conn_drop(struct conn *c, uint64_t flush_ms)
 {
-    struct server *s = c->server;
+    struct endpoint *s = c->endpoint;
     LIST_REMOVE(c, entry);
     s->n_conns--;
     link_close(c->link, flush_ms);
@@ -88,7 +88,7 @@ static uint64_t on_now(void *arg)
 
 /* --- what links say ------------------------------------------------------------------------- */
 
-static bool is_alive(const struct server *s, const struct conn *c)
+static bool is_alive(const struct endpoint *s, const struct conn *c)
 {
     const struct conn *x;
     LIST_FOREACH (x, &s->conns, entry)
@@ -97,7 +97,7 @@ static bool is_alive(const struct server *s, const struct conn *c)
     return false;
 }
 
-static void after_event(struct server *s)
+static void after_event(struct endpoint *s)
 {
     bool owned = control_state(s->control) != AGENT_IDLE;
     if (owned) {
@@ -111,7 +111,7 @@ static void after_event(struct server *s)
 
 static void on_frame(struct conn *c, const struct link_info *info)
 {
-    struct server *s = c->server;
+    struct endpoint *s = c->endpoint;
     struct msg m;
     enum err e = msg_decode(info->frame, info->len, &m);
     if (e == ERR_NOT_FOUND)
@@ -134,7 +134,7 @@ static void on_frame(struct conn *c, const struct link_info *info)
 static void on_link(void *arg, struct link *l, enum link_event ev, const struct link_info *info)
 {
     struct conn *c = arg;
-    struct server *s = c->server;
+    struct endpoint *s = c->endpoint;
     if (ev == LINK_FRAME) {
         on_frame(c, info);
     } else if (ev == LINK_DOWN) {
@@ -147,15 +147,15 @@ static void on_link(void *arg, struct link *l, enum link_event ev, const struct 
 
 static void on_accept(void *arg, struct link *l)
 {
-    struct server *s = arg;
-    if (s->n_conns >= SERVER_UNOWNED_MAX + 1) {
+    struct endpoint *s = arg;
+    if (s->n_conns >= ENDPOINT_UNOWNED_MAX + 1) {
         log_warn("link", "%s: refused, %d connections are open already", link_peer(l),
-                 SERVER_UNOWNED_MAX);
+                 ENDPOINT_UNOWNED_MAX);
         link_close(l, 0);
         return;
     }
     struct conn *c = mem_calloc(1, sizeof *c);
-    c->server = s;
+    c->endpoint = s;
     c->link = l;
     LIST_INSERT_HEAD(&s->conns, c, entry);
     s->n_conns++;
@@ -165,11 +165,11 @@ static void on_accept(void *arg, struct link *l)
 
 static void on_timer(void *arg)
 {
-    struct server *s = arg;
+    struct endpoint *s = arg;
     uint64_t now_ns = clock_mono_ns();
     control_tick(s->control, now_ns);
     if (now_ns >= s->orphan_at_ns) {
-        log_info("server", "no controller: ending");
+        log_info("endpoint", "no controller: ending");
         loop_stop(s->loop);
         return;
     }
@@ -183,9 +183,9 @@ static void on_timer(void *arg)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-enum err server_new(const struct server_config *cfg, struct server **out, struct errmsg *msg)
+enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, struct errmsg *msg)
 {
-    struct server *s = mem_calloc(1, sizeof *s);
+    struct endpoint *s = mem_calloc(1, sizeof *s);
     s->loop = cfg->loop;
     s->once = cfg->once;
     s->shutdown_at_ns = NS_NEVER;
@@ -209,7 +209,7 @@ enum err server_new(const struct server_config *cfg, struct server **out, struct
     s->timer = loop_timer_new(cfg->loop, on_timer, s);
     enum err e = link_listen(cfg->loop, cfg->url, on_accept, s, &s->listener, msg);
     if (e != ERR_OK) {
-        server_free(s);
+        endpoint_free(s);
         return e;
     }
     rearm(s);
@@ -217,12 +217,12 @@ enum err server_new(const struct server_config *cfg, struct server **out, struct
     return ERR_OK;
 }
 
-const char *server_url(const struct server *s)
+const char *endpoint_url(const struct endpoint *s)
 {
     return link_listener_url(s->listener);
 }
 
-void server_shutdown(struct server *s)
+void endpoint_shutdown(struct endpoint *s)
 {
     uint64_t now_ns = clock_mono_ns();
     if (s->shutdown_at_ns != NS_NEVER || control_shutdown(s->control, now_ns)) {
@@ -233,7 +233,7 @@ void server_shutdown(struct server *s)
     rearm(s);
 }
 
-void server_free(struct server *s)
+void endpoint_free(struct endpoint *s)
 {
     if (s == NULL)
         return;
