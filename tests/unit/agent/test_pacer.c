@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/engine/pacer.h"
+
+#include <inttypes.h>
+
+#include "common/clock.h"
+#include "tests/lib/check_main.h"
+
+#define T0     (77 * NS_PER_SEC)
+#define ROUNDS 300
+
+static struct pacer make(struct rate rate, struct share share, uint64_t duration_ns,
+                         uint64_t requests)
+{
+    struct schedule s;
+    struct errmsg msg = {{0}};
+    ck_assert_int_eq(schedule_init(&s, &rate, &share, duration_ns, requests, &msg), ERR_OK);
+    struct pacer p;
+    pacer_init(&p, &s);
+    return p;
+}
+
+static struct pacer at_rate(uint64_t num, uint64_t den)
+{
+    struct pacer p =
+        make((struct rate){num, den}, (struct share){1, 0, 1, 1, 0}, NS_NEVER, UINT64_MAX);
+    pacer_start(&p, T0);
+    return p;
+}
+
+static unsigned send_all(struct pacer *p, unsigned *waiting)
+{
+    unsigned n = 0;
+    for (; pacer_backlog(p) > 0; n++) {
+        *waiting += pacer_oldest(p).waiting;
+        pacer_sent(p);
+    }
+    return n;
+}
+
+START_TEST(test_nothing_before_start)
+{
+    struct pacer p =
+        make((struct rate){1000, 1}, (struct share){1, 0, 1, 1, 0}, NS_NEVER, UINT64_MAX);
+    ck_assert_uint_eq(pacer_advance(&p, UINT64_MAX - 1, 5), 0);
+    ck_assert_uint_eq(pacer_wake(&p, 5), NS_NEVER);
+    pacer_start(&p, T0);
+    ck_assert_uint_eq(pacer_advance(&p, T0 - 1, 5), 0);
+    ck_assert_uint_eq(pacer_wake(&p, 5), T0);
+    ck_assert_uint_eq(pacer_advance(&p, T0, 5), 1);
+    ck_assert_uint_eq(pacer_oldest(&p).due_ns, T0);
+}
+END_TEST
+
+START_TEST(test_time_never_goes_back)
+{
+    struct pacer p = at_rate(1000, 1);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 10 * NS_PER_MS, 1), 11);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 5 * NS_PER_MS, 1), 0);
+    ck_assert_uint_eq(pacer_backlog(&p), 11);
+}
+END_TEST
+
+/* The first slots get the idle connections, the others wait: at 10k/s three idle, 5 due. */
+START_TEST(test_idle_connections_go_to_the_first)
+{
+    struct pacer p = at_rate(10000, 1);
+    unsigned waiting = 0;
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 400 * NS_PER_US, 3), 5);
+    ck_assert_uint_eq(send_all(&p, &waiting), 5);
+    ck_assert_uint_eq(waiting, 2);
+    waiting = 0;
+    ck_assert_uint_eq(pacer_advance(&p, T0 + NS_PER_MS, 0), 6);
+    send_all(&p, &waiting);
+    ck_assert_uint_eq(waiting, 6);
+}
+END_TEST
+
+/* Asleep for 10 ms with one idle connection: what is more than 1 ms overdue is our own fault. */
+START_TEST(test_overlooked_slots_are_prompt)
+{
+    struct pacer p = at_rate(10000, 1);
+    unsigned waiting = 0;
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 10 * NS_PER_MS, 1), 101);
+    /* Due up to 8.9 ms are over 1 ms late: 0 .. 89. */
+    ck_assert_uint_eq(send_all(&p, &waiting), 101);
+    ck_assert_uint_eq(waiting, 11);
+}
+END_TEST
+
+START_TEST(test_behind_a_waiting_slot_everything_waits)
+{
+    struct pacer p = at_rate(10000, 1);
+    unsigned waiting = 0;
+    pacer_advance(&p, T0, 0);
+    pacer_advance(&p, T0 + 100 * NS_PER_US, 5);
+    ck_assert_uint_eq(send_all(&p, &waiting), 2);
+    ck_assert_uint_eq(waiting, 2);
+}
+END_TEST
+
+/* Five million a second overlooked for an hour: one step, whatever the number. */
+START_TEST(test_backlog_of_billions_is_one_step)
+{
+    struct pacer p = at_rate(5000000, 1);
+    for (uint64_t h = 1; h <= 1000; h++) {
+        uint64_t at = T0 + h * 3600 * NS_PER_SEC;
+        uint64_t n = pacer_advance(&p, at, 0);
+        ck_assert_uint_eq(n, UINT64_C(18000000000) + (h == 1));
+        ck_assert_uint_eq(pacer_oldest(&p).tag, h - 1);
+        pacer_sent(&p);
+    }
+    ck_assert_uint_eq(pacer_backlog(&p), UINT64_C(18000000000) * 1000 + 1 - 1000);
+    ck_assert_uint_eq(pacer_close(&p), UINT64_C(18000000000) * 1000 + 1 - 1000);
+    ck_assert_uint_eq(pacer_backlog(&p), 0);
+    ck_assert_uint_eq(pacer_advance(&p, UINT64_MAX - 1, 9), 0);
+}
+END_TEST
+
+START_TEST(test_wake)
+{
+    struct pacer p = at_rate(1000, 1);
+    ck_assert_uint_eq(pacer_wake(&p, 0), NS_NEVER);
+    pacer_advance(&p, T0, 1);
+    ck_assert_uint_le(pacer_wake(&p, 1), T0);
+    pacer_sent(&p);
+    ck_assert_uint_eq(pacer_wake(&p, 1), T0 + NS_PER_MS);
+}
+END_TEST
+
+START_TEST(test_end_of_the_period)
+{
+    struct share all = {1, 0, 1, 1, 0};
+    struct pacer p = make((struct rate){1000, 1}, all, 3 * NS_PER_SEC, UINT64_MAX);
+    pacer_start(&p, T0);
+    ck_assert_uint_eq(pacer_end(&p), T0 + 3 * NS_PER_SEC);
+    p = make((struct rate){10, 1}, all, NS_NEVER, 25);
+    pacer_start(&p, T0);
+    ck_assert_uint_eq(pacer_end(&p), T0 + 2500 * NS_PER_MS);
+    p = make((struct rate){10, 1}, all, NS_PER_SEC, 25);
+    pacer_start(&p, T0);
+    ck_assert_uint_eq(pacer_end(&p), T0 + NS_PER_SEC);
+    p = at_rate(1, 1);
+    ck_assert_uint_eq(pacer_end(&p), NS_NEVER);
+}
+END_TEST
+
+static struct pacer random_pacer(uint64_t *rng)
+{
+    struct rate rate = {1 + check_below(rng, 200000), 1 + check_below(rng, 50)};
+    uint32_t weight = 1 + (uint32_t)check_below(rng, 3), rest = (uint32_t)check_below(rng, 4);
+    uint32_t threads = 1 + (uint32_t)check_below(rng, 3);
+    struct share share = {weight + rest, (uint32_t)check_below(rng, rest + 1), weight, threads,
+                          (uint32_t)check_below(rng, threads)};
+    struct pacer p = make(rate, share, NS_PER_SEC / 2, UINT64_MAX);
+    pacer_start(&p, T0);
+    return p;
+}
+
+/* Random looks at the clock and random sends: every slot once, in order, at its own time, and
+ * never a slot that is not due. */
+START_TEST(test_every_slot_once_in_order)
+{
+    uint64_t rng = check_seed();
+    for (int round = 0; round < ROUNDS; round++) {
+        struct pacer p = random_pacer(&rng);
+        uint64_t now = T0, due = 0, sent = 0, last_due = 0;
+        while (!pacer_exhausted(&p)) {
+            uint64_t idle = check_below(&rng, 4);
+            due += pacer_advance(&p, now, idle);
+            ck_assert_uint_eq(due, schedule_due_until(&p.schedule, now - T0));
+            ck_assert_uint_eq(pacer_backlog(&p), due - sent);
+            for (uint64_t k = check_below(&rng, 300); k > 0 && pacer_backlog(&p) > 0; k--) {
+                struct pacer_slot s = pacer_oldest(&p);
+                ck_assert_uint_eq(s.tag, schedule_index(&p.schedule, sent));
+                ck_assert_uint_eq(s.due_ns, T0 + schedule_due(&p.schedule, sent));
+                ck_assert_uint_le(s.due_ns, now);
+                ck_assert_uint_ge(s.due_ns, last_due);
+                last_due = s.due_ns;
+                pacer_sent(&p);
+                sent++;
+            }
+            uint64_t wake = pacer_wake(&p, 1);
+            now += check_below(&rng, 20 * NS_PER_MS);
+            if (wake != NS_NEVER && wake > now && check_below(&rng, 2) == 0)
+                now = wake;
+        }
+        ck_assert_uint_eq(sent, p.schedule.count);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("pacer");
+    TCase *tc = tcase_create("pacer");
+    tcase_add_test(tc, test_nothing_before_start);
+    tcase_add_test(tc, test_time_never_goes_back);
+    tcase_add_test(tc, test_idle_connections_go_to_the_first);
+    tcase_add_test(tc, test_overlooked_slots_are_prompt);
+    tcase_add_test(tc, test_behind_a_waiting_slot_everything_waits);
+    tcase_add_test(tc, test_backlog_of_billions_is_one_step);
+    tcase_add_test(tc, test_wake);
+    tcase_add_test(tc, test_end_of_the_period);
+    tcase_add_test(tc, test_every_slot_once_in_order);
+    suite_add_tcase(s, tc);
+    return check_main(s);
+}

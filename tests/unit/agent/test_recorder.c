@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/engine/recorder.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "tests/lib/check_main.h"
+
+static struct recorder *r;
+
+static void setup(void)
+{
+    r = recorder_new(7);
+}
+
+static void teardown(void)
+{
+    recorder_free(r);
+}
+
+static struct client_result result(enum outcome o, int status, uint64_t due, uint64_t sent,
+                                   uint64_t done)
+{
+    return (struct client_result){.outcome = o,
+                                  .status = status,
+                                  .due_ns = due,
+                                  .sent_ns = sent,
+                                  .done_ns = done,
+                                  .receive_ns = UINT64_MAX,
+                                  .attempts = 1};
+}
+
+START_TEST(test_corrected_counts_from_due)
+{
+    struct client_result ok = result(OUTCOME_OK, 200, 1000, 1400, 2000);
+    ok.receive_ns = 33;
+    recorder_result(r, &ok);
+    struct part *p = recorder_take(r, true);
+    ck_assert_uint_eq(p->hists[HIST_CORRECTED].min, 1000);
+    ck_assert_uint_eq(p->hists[HIST_UNCORRECTED].min, 600);
+    ck_assert_uint_eq(p->hists[HIST_RECEIVE].max, 33);
+    ck_assert_uint_eq(p->counters.ok, 1);
+    ck_assert_uint_eq(p->status[200], 1);
+    ck_assert_uint_eq(p->worker, 7);
+    ck_assert(p->final);
+}
+END_TEST
+
+/* Each outcome has exactly one counter; only complete responses make samples. */
+START_TEST(test_each_outcome_has_its_counter)
+{
+    for (int o = OUTCOME_OK; o < OUTCOMES; o++) {
+        struct client_result res =
+            result((enum outcome)o, o == OUTCOME_OK ? 503 : 0, 100, 200, 500);
+        recorder_due(r, 1);
+        recorder_sent(r, 100, 200, false);
+        recorder_result(r, &res);
+    }
+    struct part *p = recorder_take(r, true);
+    struct errmsg msg = {{0}};
+    ck_assert_msg(counters_check(&p->counters, &msg) == ERR_OK, "%s", msg.text);
+    ck_assert_uint_eq(p->counters.http_errors, 1);
+    ck_assert_uint_eq(p->counters.failed_tls, 1);
+    ck_assert_uint_eq(p->counters.failed_read, 1);
+    ck_assert_uint_eq(p->counters.failed_write, 1);
+    ck_assert_uint_eq(p->counters.failed_protocol, 1);
+    ck_assert_uint_eq(p->counters.timeouts, 1);
+    ck_assert_uint_eq(p->counters.unfinished, 1);
+    ck_assert_uint_eq(p->hists[HIST_CORRECTED].total, 1);
+    ck_assert_uint_eq(p->hists[HIST_UNCORRECTED].total, 1);
+    ck_assert_uint_eq(p->hists[HIST_RECEIVE].total, 0);
+    ck_assert_uint_eq(p->n_errors, 5); /* unfinished is no error of the target */
+    ck_assert_uint_eq(p->censored_age_ns, 400);
+}
+END_TEST
+
+START_TEST(test_wait_and_lag_are_apart)
+{
+    recorder_sent(r, 0, 5 * NS_PER_MS, true);
+    recorder_sent(r, 0, NS_PER_MS, false);
+    recorder_sent(r, 0, NS_PER_MS + 1, false);
+    struct part *p = recorder_take(r, true);
+    ck_assert_uint_eq(p->counters.sent, 3);
+    ck_assert_uint_eq(p->counters.waited, 1);
+    ck_assert_uint_eq(p->counters.late, 1);
+    ck_assert_uint_eq(p->hists[HIST_WAIT].max, 5 * NS_PER_MS);
+    ck_assert_uint_eq(p->hists[HIST_SEND_LAG].max, NS_PER_MS + 1);
+    ck_assert_uint_eq(p->hists[HIST_SEND_LAG].total, 2);
+}
+END_TEST
+
+START_TEST(test_saturated_is_counted)
+{
+    struct client_result res = result(OUTCOME_OK, 200, 0, 5, HIST_HIGHEST + 1);
+    recorder_result(r, &res);
+    struct part *p = recorder_take(r, true);
+    ck_assert_uint_eq(p->counters.saturated, 1);
+    ck_assert_uint_eq(p->hists[HIST_CORRECTED].max, HIST_HIGHEST);
+}
+END_TEST
+
+START_TEST(test_faults_and_errors_are_bounded)
+{
+    for (int code = 1; code <= RECORDER_ERRORS + 8; code++) {
+        recorder_fault(r, FAULT_CONNECT, code);
+        recorder_fault(r, FAULT_CONNECT, 1);
+    }
+    recorder_fault(r, FAULT_FD_LIMIT, EMFILE);
+    recorder_fault(r, FAULT_PORTS, EADDRNOTAVAIL);
+    recorder_fault(r, FAULT_MEMORY, ENOBUFS);
+    struct part *p = recorder_take(r, true);
+    ck_assert_uint_eq(p->counters.connect_errors, 2 * (RECORDER_ERRORS + 8));
+    ck_assert_uint_eq(counters_faults(&p->counters), 3);
+    ck_assert_uint_eq(p->n_errors, RECORDER_ERRORS);
+    ck_assert_uint_eq(p->errors[0].count, RECORDER_ERRORS + 9);
+    ck_assert_uint_eq(p->errors_other, 8 + 3);
+}
+END_TEST
+
+/* Without a spare the current part goes on: nothing is lost. */
+START_TEST(test_no_spare_is_coarser_not_lossy)
+{
+    struct part *out[RECORDER_PARTS];
+    uint64_t total = 0;
+    for (int i = 0; i < RECORDER_PARTS - 1; i++) {
+        recorder_due(r, 1);
+        out[i] = recorder_take(r, false);
+        ck_assert_ptr_nonnull(out[i]);
+        ck_assert(!out[i]->final);
+        total += out[i]->counters.scheduled;
+    }
+    recorder_due(r, 1);
+    ck_assert_ptr_null(recorder_take(r, false));
+    recorder_due(r, 1);
+    recorder_give(r, out[0]);
+    struct part *p = recorder_take(r, false);
+    ck_assert_ptr_nonnull(p);
+    total += p->counters.scheduled;
+    recorder_due(r, 1);
+    p = recorder_take(r, true); /* always succeeds */
+    ck_assert_ptr_nonnull(p);
+    total += p->counters.scheduled;
+    ck_assert_uint_eq(total, RECORDER_PARTS + 2);
+}
+END_TEST
+
+START_TEST(test_a_part_comes_home_clean)
+{
+    struct client_result ok = result(OUTCOME_OK, 204, 10, 20, 30);
+    struct client_result lost = result(OUTCOME_READ, 0, 10, 20, 30);
+    for (int i = 0; i < 2 * RECORDER_PARTS; i++) {
+        recorder_due(r, 2);
+        recorder_sent(r, 10, 20, true);
+        recorder_sent(r, 10, 20, false);
+        recorder_result(r, &ok);
+        recorder_result(r, &lost);
+        recorder_traffic(r, &(struct client_traffic){1, 2, 3, 4});
+        struct part *p = recorder_take(r, false);
+        ck_assert_uint_eq(p->counters.scheduled, 2);
+        ck_assert_uint_eq(p->counters.bytes_in, 1);
+        ck_assert_uint_eq(p->counters.bytes_out, 2);
+        ck_assert_uint_eq(p->counters.connects, 3);
+        ck_assert_uint_eq(p->counters.retries, 4);
+        ck_assert_uint_eq(p->status[204], 1);
+        ck_assert_uint_eq(p->n_errors, 1);
+        ck_assert_uint_eq(p->worker, 7);
+        for (int k = 0; k < HIST_KINDS; k++)
+            ck_assert_uint_eq(p->hists[k].total, k != HIST_RECEIVE);
+        p->backlog = p->cpu_ns = 99;
+        recorder_give(r, p);
+    }
+    ck_assert_uint_eq(recorder_take(r, true)->backlog, 0);
+}
+END_TEST
+
+/* A part in a snapshot is the same figures, with the errors as texts. */
+START_TEST(test_part_to_snapshot)
+{
+    struct client_result ok = result(OUTCOME_OK, 200, 0, 400, 1000);
+    struct client_result lost = result(OUTCOME_READ, 0, 0, 400, 2000);
+    lost.error = ECONNRESET;
+    recorder_due(r, 3);
+    recorder_sent(r, 0, 400, false);
+    recorder_sent(r, 0, 400, false);
+    recorder_result(r, &ok);
+    recorder_result(r, &lost);
+    recorder_fault(r, FAULT_CONNECT, ECONNREFUSED);
+    recorder_unsent_stopped(r, 1, 3000);
+    struct part *p = recorder_take(r, true);
+    p->from_ns = 1000;
+    p->to_ns = 2000;
+    p->cpu_ns = 250;
+    p->wall_ns = 1000;
+    p->in_flight = 2;
+    struct snapshot *s = snapshot_new();
+    ck_assert_int_eq(part_add_to(p, s), ERR_OK);
+    struct counters c = snapshot_counters(s);
+    struct errmsg msg = {{0}};
+    ck_assert(counters_equal(&c, &p->counters));
+    ck_assert_msg(counters_check(&c, &msg) == ERR_OK, "%s", msg.text);
+    struct hist *h = snapshot_hist(s, HIST_CORRECTED);
+    ck_assert_uint_eq(hist_count(h), 1);
+    ck_assert_uint_eq(hist_max(h), 1000);
+    hist_free(h);
+    ck_assert_uint_eq(s->status[200], 1);
+    ck_assert_uint_eq(s->n_errors, 2);
+    ck_assert_ptr_nonnull(strstr(s->errors[0].text, "connect: "));
+    ck_assert_ptr_nonnull(strstr(s->errors[1].text, "read: "));
+    ck_assert_uint_eq(s->cpu_busy_ppm, 250000);
+    ck_assert_uint_eq(s->censored_age_ns, 3000);
+    ck_assert_uint_eq(s->in_flight, 2);
+    ck_assert_uint_eq(s->from_ns, 1000);
+    ck_assert_uint_eq(s->to_ns, 2000);
+    snapshot_free(s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("recorder");
+    TCase *tc = tcase_create("recorder");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, test_corrected_counts_from_due);
+    tcase_add_test(tc, test_each_outcome_has_its_counter);
+    tcase_add_test(tc, test_wait_and_lag_are_apart);
+    tcase_add_test(tc, test_saturated_is_counted);
+    tcase_add_test(tc, test_faults_and_errors_are_bounded);
+    tcase_add_test(tc, test_no_spare_is_coarser_not_lossy);
+    tcase_add_test(tc, test_a_part_comes_home_clean);
+    tcase_add_test(tc, test_part_to_snapshot);
+    suite_add_tcase(s, tc);
+    return check_main(s);
+}
