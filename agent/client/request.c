@@ -114,7 +114,7 @@ static enum err put_own(struct text *t, const struct plan *p, size_t body_len, s
     unsigned hosts = 0;
     for (size_t i = 0; i < p->headers.n; i++) {
         const char *line = p->headers.items[i];
-        struct header h;
+        struct header h = {0};
         enum err e = split(line, &h, msg);
         if (e != ERR_OK)
             return e;
