@@ -20,7 +20,7 @@ static bool parse_port(const char *text, in_port_t *port)
     return true;
 }
 
-static bool parse_v4(const char *host, const char *port, struct target_address *out)
+static bool parse_v4(const char *host, const char *port, struct httpd_address *out)
 {
     struct sockaddr_in *sin = &out->sa.v4;
     sin->sin_family = AF_INET;
@@ -29,7 +29,7 @@ static bool parse_v4(const char *host, const char *port, struct target_address *
            ntohl(sin->sin_addr.s_addr) >> 24 == 127 && parse_port(port, &sin->sin_port);
 }
 
-static bool parse_v6(const char *host, const char *port, struct target_address *out)
+static bool parse_v6(const char *host, const char *port, struct httpd_address *out)
 {
     struct sockaddr_in6 *sin = &out->sa.v6;
     sin->sin6_family = AF_INET6;
@@ -38,13 +38,13 @@ static bool parse_v6(const char *host, const char *port, struct target_address *
            IN6_IS_ADDR_LOOPBACK(&sin->sin6_addr) && parse_port(port, &sin->sin6_port);
 }
 
-enum err target_address_parse(const char *text, struct target_address *out, struct errmsg *msg)
+enum err httpd_address_parse(const char *text, struct httpd_address *out, struct errmsg *msg)
 {
     char host[64];
     bool v6 = text[0] == '[';
     const char *begin = v6 ? text + 1 : text;
     const char *end = strstr(begin, v6 ? "]:" : ":");
-    *out = (struct target_address){0};
+    *out = (struct httpd_address){0};
     if (end == NULL || (size_t)(end - begin) >= sizeof host)
         return errmsg_set(msg, ERR_INVALID, ACCEPTED);
     memcpy(host, begin, (size_t)(end - begin));
@@ -54,12 +54,12 @@ enum err target_address_parse(const char *text, struct target_address *out, stru
     return errmsg_set(msg, ERR_INVALID, ACCEPTED);
 }
 
-void target_address_format(const struct target_address *a, char buf[TARGET_ADDRESS_TEXT])
+void httpd_address_format(const struct httpd_address *a, char buf[HTTPD_ADDRESS_TEXT])
 {
     char host[INET6_ADDRSTRLEN] = "";
     bool v6 = a->sa.any.sa_family == AF_INET6;
     const void *ip = v6 ? (const void *)&a->sa.v6.sin6_addr : (const void *)&a->sa.v4.sin_addr;
     unsigned port = ntohs(v6 ? a->sa.v6.sin6_port : a->sa.v4.sin_port);
     inet_ntop(a->sa.any.sa_family, ip, host, sizeof host);
-    snprintf(buf, TARGET_ADDRESS_TEXT, v6 ? "[%s]:%u" : "%s:%u", host, port);
+    snprintf(buf, HTTPD_ADDRESS_TEXT, v6 ? "[%s]:%u" : "%s:%u", host, port);
 }

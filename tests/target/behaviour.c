@@ -5,12 +5,12 @@
 static bool in_share(uint32_t ppm, uint64_t n)
 {
     unsigned __int128 scaled = (unsigned __int128)n * ppm;
-    return scaled / TARGET_EACH != (scaled - ppm) / TARGET_EACH;
+    return scaled / HTTPD_EACH != (scaled - ppm) / HTTPD_EACH;
 }
 
-struct behaviour behaviour_of(const struct target_options *o, uint64_t n)
+struct httpd_behaviour httpd_behaviour_of(const struct httpd_options *o, uint64_t n)
 {
-    struct behaviour b = {.status = 200, .delay_ns = o->delay_ns};
+    struct httpd_behaviour b = {.status = 200, .delay_ns = o->delay_ns};
     if (o->every > 0 && n % o->every == 0)
         b.pause_ns = o->pause_ns;
     if (in_share(o->slow_ppm, n))
@@ -20,7 +20,7 @@ struct behaviour behaviour_of(const struct target_options *o, uint64_t n)
     return b;
 }
 
-bool behaviour_closes(const struct target_options *o, uint64_t n)
+bool httpd_behaviour_closes(const struct httpd_options *o, uint64_t n)
 {
     return o->close_every > 0 && n % o->close_every == 0;
 }

@@ -9,16 +9,16 @@
  * beforehand which requests are slow and which fail.
  */
 
-struct behaviour {
+struct httpd_behaviour {
     uint64_t pause_ns; /* stop the whole server before this response */
     uint64_t delay_ns; /* hold only this response back */
     uint32_t status;
 };
 
 /* `n` counts all responses of the server, from 1. */
-struct behaviour behaviour_of(const struct target_options *o, uint64_t n);
+struct httpd_behaviour httpd_behaviour_of(const struct httpd_options *o, uint64_t n);
 
 /* Does the connection end with its n-th response (from 1)? */
-bool behaviour_closes(const struct target_options *o, uint64_t n);
+bool httpd_behaviour_closes(const struct httpd_options *o, uint64_t n);
 
 #endif

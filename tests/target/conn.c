@@ -25,10 +25,10 @@ enum conn_state {
                   */
 };
 
-struct conn {
-    struct source source; /* first: the event's pointer is the connection's */
-    struct timer timer;   /* HELD: when to answer; LINGER: when to give up */
-    LIST_ENTRY(conn) entry;
+struct httpd_conn {
+    struct source source;     /* first: the event's pointer is the connection's */
+    struct httpd_timer timer; /* HELD: when to answer; LINGER: when to give up */
+    LIST_ENTRY(httpd_conn) entry;
     enum conn_state state;
     bool eof;    /* the client sends no more */
     bool abrupt; /* ENDING without having said so */
@@ -46,12 +46,12 @@ struct conn {
     size_t path_len, path_capacity;
 };
 
-static size_t out_pending(const struct conn *c)
+static size_t out_pending(const struct httpd_conn *c)
 {
     return c->out_len - c->out_off;
 }
 
-static void out_append(struct conn *c, const struct response_text *t)
+static void out_append(struct httpd_conn *c, const struct httpd_response_text *t)
 {
     if (c->out_len + t->len > c->out_capacity) {
         c->out_capacity = (c->out_len + t->len) * 2;
@@ -62,7 +62,7 @@ static void out_append(struct conn *c, const struct response_text *t)
 }
 
 /* False = the connection is broken. */
-static bool out_flush(struct conn *c)
+static bool out_flush(struct httpd_conn *c)
 {
     while (out_pending(c) > 0) {
         ssize_t n = send(c->source.fd, c->out + c->out_off, out_pending(c), MSG_NOSIGNAL);
@@ -74,30 +74,30 @@ static bool out_flush(struct conn *c)
     return true;
 }
 
-static void respond(struct server *srv, struct conn *c)
+static void respond(struct httpd *srv, struct httpd_conn *c)
 {
     bool closes = c->closes;
     c->n_responses++;
-    if (behaviour_closes(srv->options, c->n_responses)) {
+    if (httpd_behaviour_closes(srv->options, c->n_responses)) {
         c->abrupt = !srv->options->announce_close && !closes;
         closes = true;
     }
-    out_append(c, responses_get(&srv->responses, (struct response_kind){
-                                                     .status = c->status,
-                                                     .no_body = c->is_head,
-                                                     .closes = closes && !c->abrupt,
-                                                     .plain = c->http10,
-                                                 }));
+    out_append(c, httpd_responses_get(&srv->responses, (struct httpd_response_kind){
+                                                           .status = c->status,
+                                                           .no_body = c->is_head,
+                                                           .closes = closes && !c->abrupt,
+                                                           .plain = c->http10,
+                                                       }));
     c->state = closes ? CONN_ENDING : CONN_HEAD;
-    server_count_response(srv);
-    reqlog_add(&srv->log, c->read_ns, clock_mono_ns(), c->path, c->path_len, c->status);
+    httpd_count_response(srv);
+    httpd_reqlog_add(&srv->log, c->read_ns, clock_mono_ns(), c->path, c->path_len, c->status);
 }
 
 /* The request is read completely: answer it now or set the timer that will. */
-static void complete(struct server *srv, struct conn *c)
+static void complete(struct httpd *srv, struct httpd_conn *c)
 {
-    uint64_t n = server_count_request(srv, c->read_ns);
-    struct behaviour b = behaviour_of(srv->options, n);
+    uint64_t n = httpd_count_request(srv, c->read_ns);
+    struct httpd_behaviour b = httpd_behaviour_of(srv->options, n);
     c->status = b.status;
     if (b.pause_ns > 0) {
         /* What was answered before must not suffer; a broken connection shows on the next write. */
@@ -109,10 +109,10 @@ static void complete(struct server *srv, struct conn *c)
         return;
     }
     c->state = CONN_HELD;
-    timers_set(&srv->timers, &c->timer, clock_add(c->read_ns, b.delay_ns));
+    httpd_timers_set(&srv->timers, &c->timer, clock_add(c->read_ns, b.delay_ns));
 }
 
-static void take_request(struct server *srv, struct conn *c, const struct request *r)
+static void take_request(struct httpd *srv, struct httpd_conn *c, const struct httpd_request *r)
 {
     if (r->path_len > c->path_capacity) {
         c->path_capacity = r->path_len * 2;
@@ -131,13 +131,14 @@ static void take_request(struct server *srv, struct conn *c, const struct reques
 }
 
 /* False = more bytes are needed. */
-static bool step_head(struct server *srv, struct conn *c)
+static bool step_head(struct httpd *srv, struct httpd_conn *c)
 {
-    struct request r;
-    enum request_found found = request_find(c->in + c->in_off, c->in_len - c->in_off, &r);
-    if (found == REQUEST_PARTIAL)
+    struct httpd_request r;
+    enum httpd_request_found found =
+        httpd_request_find(c->in + c->in_off, c->in_len - c->in_off, &r);
+    if (found == HTTPD_REQUEST_PARTIAL)
         return false;
-    if (found == REQUEST_HEAD) {
+    if (found == HTTPD_REQUEST_HEAD) {
         take_request(srv, c, &r);
         return true;
     }
@@ -146,7 +147,7 @@ static bool step_head(struct server *srv, struct conn *c)
     return true;
 }
 
-static bool step_body(struct server *srv, struct conn *c)
+static bool step_body(struct httpd *srv, struct httpd_conn *c)
 {
     size_t have = c->in_len - c->in_off;
     size_t used = have < c->body_left ? have : (size_t)c->body_left;
@@ -159,7 +160,7 @@ static bool step_body(struct server *srv, struct conn *c)
 }
 
 /* Handles the requests at hand; true = stopped at the output limit, there may be more of them. */
-static bool step_all(struct server *srv, struct conn *c)
+static bool step_all(struct httpd *srv, struct httpd_conn *c)
 {
     bool more = true;
     while (more && !srv->stop && out_pending(c) < OUT_LIMIT) {
@@ -179,51 +180,51 @@ static bool step_all(struct server *srv, struct conn *c)
 }
 
 /* The client's end has come and nothing is owed, or ours has. */
-static bool is_over(const struct conn *c)
+static bool is_over(const struct httpd_conn *c)
 {
     if (out_pending(c) > 0 || c->state == CONN_HELD)
         return false;
     return c->eof || (c->state == CONN_ENDING && c->abrupt);
 }
 
-static void update_watch(struct server *srv, struct conn *c)
+static void update_watch(struct httpd *srv, struct httpd_conn *c)
 {
     uint32_t events = out_pending(c) > 0 ? EPOLLOUT : 0;
-    if (!c->eof && c->in_len < REQUEST_HEAD_MAX && out_pending(c) < OUT_LIMIT)
+    if (!c->eof && c->in_len < HTTPD_REQUEST_HEAD_MAX && out_pending(c) < OUT_LIMIT)
         events |= EPOLLIN;
     if (events == c->watched)
         return;
     c->watched = events;
-    server_rewatch(srv, &c->source, events);
+    httpd_rewatch(srv, &c->source, events);
 }
 
 /* Does all that can be done with the bytes at hand; the connection may be gone afterwards. */
-static void advance(struct server *srv, struct conn *c)
+static void advance(struct httpd *srv, struct httpd_conn *c)
 {
     bool more;
     do {
         more = step_all(srv, c);
         if (!out_flush(c)) {
-            conn_close(srv, c);
+            httpd_conn_close(srv, c);
             return;
         }
     } while (more && out_pending(c) == 0);
     if (is_over(c)) {
-        conn_close(srv, c);
+        httpd_conn_close(srv, c);
         return;
     }
     if (c->state == CONN_ENDING && out_pending(c) == 0) {
         shutdown(c->source.fd, SHUT_WR);
         c->state = CONN_LINGER;
-        timers_set(&srv->timers, &c->timer, clock_add(clock_mono_ns(), LINGER_NS));
+        httpd_timers_set(&srv->timers, &c->timer, clock_add(clock_mono_ns(), LINGER_NS));
     }
     update_watch(srv, c);
 }
 
 /* False = the connection is broken. Nothing is wrong with reading nothing. */
-static bool fill(struct conn *c)
+static bool fill(struct httpd_conn *c)
 {
-    if (c->in_len == c->in_capacity && c->in_capacity < REQUEST_HEAD_MAX) {
+    if (c->in_len == c->in_capacity && c->in_capacity < HTTPD_REQUEST_HEAD_MAX) {
         c->in_capacity = c->in_capacity == 0 ? IN_FIRST : c->in_capacity * 4;
         c->in = mem_realloc(c->in, c->in_capacity, 1);
     }
@@ -237,9 +238,9 @@ static bool fill(struct conn *c)
     return true;
 }
 
-static void conn_ready(struct source *s, struct server *srv, uint32_t events)
+static void conn_ready(struct source *s, struct httpd *srv, uint32_t events)
 {
-    struct conn *c = (struct conn *)s;
+    struct httpd_conn *c = (struct httpd_conn *)s;
     bool alive = (events & EPOLLERR) == 0;
     if (alive && (events & (EPOLLIN | EPOLLHUP)) != 0) {
         alive = fill(c);
@@ -249,15 +250,15 @@ static void conn_ready(struct source *s, struct server *srv, uint32_t events)
     if (alive)
         advance(srv, c);
     else
-        conn_close(srv, c);
+        httpd_conn_close(srv, c);
 }
 
-static void conn_timer(struct timer *t, void *arg)
+static void conn_timer(struct httpd_timer *t, void *arg)
 {
-    struct server *srv = arg;
-    struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, timer));
+    struct httpd *srv = arg;
+    struct httpd_conn *c = (struct httpd_conn *)((char *)t - offsetof(struct httpd_conn, timer));
     if (c->state == CONN_LINGER) {
-        conn_close(srv, c);
+        httpd_conn_close(srv, c);
         return;
     }
     respond(srv, c);
@@ -266,27 +267,27 @@ static void conn_timer(struct timer *t, void *arg)
     advance(srv, c);
 }
 
-void conn_open(struct server *srv, int fd)
+void httpd_conn_open(struct httpd *srv, int fd)
 {
-    struct conn *c = mem_calloc(1, sizeof *c);
+    struct httpd_conn *c = mem_calloc(1, sizeof *c);
     c->source = (struct source){.ready = conn_ready, .fd = fd};
     c->timer.fire = conn_timer;
     c->watched = EPOLLIN;
     LIST_INSERT_HEAD(&srv->conns, c, entry);
-    if (server_watch(srv, &c->source, c->watched) != ERR_OK)
-        conn_close(srv, c);
+    if (httpd_watch(srv, &c->source, c->watched) != ERR_OK)
+        httpd_conn_close(srv, c);
 }
 
-void conn_close(struct server *srv, struct conn *c)
+void httpd_conn_close(struct httpd *srv, struct httpd_conn *c)
 {
     if (c->state == CONN_HELD)
-        reqlog_add(&srv->log, c->read_ns, 0, c->path, c->path_len, 0);
-    timers_clear(&srv->timers, &c->timer);
+        httpd_reqlog_add(&srv->log, c->read_ns, 0, c->path, c->path_len, 0);
+    httpd_timers_clear(&srv->timers, &c->timer);
     LIST_REMOVE(c, entry);
     close(c->source.fd);
     mem_free(c->in);
     mem_free(c->out);
     mem_free(c->path);
     mem_free(c);
-    server_descriptor_freed(srv);
+    httpd_descriptor_freed(srv);
 }

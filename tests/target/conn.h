@@ -2,7 +2,7 @@
 #ifndef HAMMER_TARGET_CONN_H
 #define HAMMER_TARGET_CONN_H
 
-#include "tests/target/server.h"
+#include "tests/target/httpd.h"
 
 /*
  * One client connection: requests in, responses out in the same order, several in one read if they
@@ -11,8 +11,8 @@
  */
 
 /* Takes over the accepted, non-blocking descriptor. */
-void conn_open(struct server *srv, int fd);
+void httpd_conn_open(struct httpd *srv, int fd);
 /* Logs what stays unanswered, closes and frees. */
-void conn_close(struct server *srv, struct conn *c);
+void httpd_conn_close(struct httpd *srv, struct httpd_conn *c);
 
 #endif

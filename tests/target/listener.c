@@ -11,19 +11,19 @@
 
 #define BACKLOG 4096
 
-enum err listener_open(const struct target_address *address, int *fd, struct errmsg *msg)
+enum err httpd_listener_open(const struct httpd_address *address, int *fd, struct errmsg *msg)
 {
     int on = 1;
-    char text[TARGET_ADDRESS_TEXT];
+    char text[HTTPD_ADDRESS_TEXT];
     *fd = socket(address->sa.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (*fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
         bind(*fd, &address->sa.any, address->len) == 0 && listen(*fd, BACKLOG) == 0)
         return ERR_OK;
-    target_address_format(address, text);
+    httpd_address_format(address, text);
     return errmsg_set(msg, ERR_SYSTEM, "--listen %s: %s", text, strerror(errno));
 }
 
-int listener_accept(int listen_fd)
+int httpd_listener_accept(int listen_fd)
 {
     int on = 1;
     int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -32,12 +32,12 @@ int listener_accept(int listen_fd)
     return fd;
 }
 
-static enum err own_address(int fd, char text[TARGET_ADDRESS_TEXT])
+static enum err own_address(int fd, char text[HTTPD_ADDRESS_TEXT])
 {
-    struct target_address own = {.len = sizeof own.sa};
+    struct httpd_address own = {.len = sizeof own.sa};
     if (getsockname(fd, &own.sa.any, &own.len) != 0)
         return ERR_SYSTEM;
-    target_address_format(&own, text);
+    httpd_address_format(&own, text);
     return ERR_OK;
 }
 
@@ -51,9 +51,9 @@ static enum err write_text(const char *file, const char *text)
     return bad ? ERR_SYSTEM : ERR_OK;
 }
 
-enum err listener_write_port(int listen_fd, const char *file, struct errmsg *msg)
+enum err httpd_listener_write_port(int listen_fd, const char *file, struct errmsg *msg)
 {
-    char text[TARGET_ADDRESS_TEXT], other[PATH_MAX];
+    char text[HTTPD_ADDRESS_TEXT], other[PATH_MAX];
     if (own_address(listen_fd, text) != ERR_OK)
         return errmsg_set(msg, ERR_SYSTEM, "getsockname: %s", strerror(errno));
     fprintf(stderr, "hammer-target: listening on %s\n", text);

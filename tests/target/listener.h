@@ -5,14 +5,14 @@
 #include "tests/target/options.h"
 
 /* A non-blocking listening socket. The message names the address and the reason. */
-enum err listener_open(const struct target_address *address, int *fd,
-                       struct errmsg *msg) MUST_CHECK;
+enum err httpd_listener_open(const struct httpd_address *address, int *fd,
+                             struct errmsg *msg) MUST_CHECK;
 
 /* A non-blocking connection without Nagle's delay, or -1 with errno (EAGAIN = none waits). */
-int listener_accept(int listen_fd);
+int httpd_listener_accept(int listen_fd);
 
 /* Writes "127.0.0.1:PORT\n" under another name and renames it, so that who sees the file sees all
  * of it. NULL = no file. */
-enum err listener_write_port(int listen_fd, const char *file, struct errmsg *msg) MUST_CHECK;
+enum err httpd_listener_write_port(int listen_fd, const char *file, struct errmsg *msg) MUST_CHECK;
 
 #endif

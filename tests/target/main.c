@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/target/server.h"
+#include "tests/target/httpd.h"
 
 static int complain(const struct errmsg *msg, int code)
 {
@@ -11,14 +11,14 @@ static int complain(const struct errmsg *msg, int code)
     return code;
 }
 
-static int serve(const struct target_options *options)
+static int serve(const struct httpd_options *options)
 {
-    struct server srv;
+    struct httpd srv;
     struct errmsg msg = {{0}};
-    enum err e = server_init(&srv, options, &msg);
+    enum err e = httpd_init(&srv, options, &msg);
     if (e == ERR_OK)
-        e = server_run(&srv, &msg);
-    enum err closed = server_fini(&srv);
+        e = httpd_run(&srv, &msg);
+    enum err closed = httpd_fini(&srv);
     if (e != ERR_OK)
         return complain(&msg, 2);
     fprintf(stderr,
@@ -33,12 +33,12 @@ static int serve(const struct target_options *options)
 
 int main(int argc, char **argv)
 {
-    struct target_options options;
+    struct httpd_options options;
     struct errmsg msg = {{0}};
-    if (target_options_parse(argc, argv, &options, &msg) != ERR_OK)
+    if (httpd_options_parse(argc, argv, &options, &msg) != ERR_OK)
         return complain(&msg, 1);
     if (options.help) {
-        fputs(target_options_help(), stdout);
+        fputs(httpd_options_help(), stdout);
         return EXIT_SUCCESS;
     }
     return serve(&options);

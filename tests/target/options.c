@@ -99,20 +99,20 @@ static bool parse_text(const char *text, void *member)
 
 static bool parse_listen(const char *text, void *member)
 {
-    return target_address_parse(text, member, NULL) == ERR_OK;
+    return httpd_address_parse(text, member, NULL) == ERR_OK;
 }
 
 static bool parse_slow(const char *text, void *options)
 {
-    struct target_options *o = options;
+    struct httpd_options *o = options;
     return parse_share(&text, &o->slow_ppm) && parse_duration_ns(text, &o->slow_ns);
 }
 
 static bool parse_status(const char *text, void *options)
 {
-    struct target_options *o = options;
+    struct httpd_options *o = options;
     uint64_t status;
-    o->status_ppm = TARGET_EACH;
+    o->status_ppm = HTTPD_EACH;
     if (strchr(text, '%') != NULL && !parse_share(&text, &o->status_ppm))
         return false;
     if (!parse_number(text, 599, &status) || status < 200)
@@ -128,27 +128,27 @@ static const struct row {
     size_t offset;
     const char *accepted;
 } rows[] = {
-    {"--listen", parse_listen, offsetof(struct target_options, listen),
+    {"--listen", parse_listen, offsetof(struct httpd_options, listen),
      "127.0.0.1:PORT or [::1]:PORT (loopback only)"},
-    {"--port-file", parse_text, offsetof(struct target_options, port_file), "a file name"},
-    {"--log", parse_text, offsetof(struct target_options, log_file), "a file name"},
-    {"--pause", parse_duration, offsetof(struct target_options, pause_ns), "0us to 60m"},
-    {"--every", parse_positive, offsetof(struct target_options, every), "a whole number from 1"},
-    {"--freeze-at", parse_duration, offsetof(struct target_options, freeze_at_ns), "0us to 60m"},
-    {"--freeze-for", parse_duration, offsetof(struct target_options, freeze_for_ns), "0us to 60m"},
-    {"--delay", parse_duration, offsetof(struct target_options, delay_ns), "0us to 60m"},
+    {"--port-file", parse_text, offsetof(struct httpd_options, port_file), "a file name"},
+    {"--log", parse_text, offsetof(struct httpd_options, log_file), "a file name"},
+    {"--pause", parse_duration, offsetof(struct httpd_options, pause_ns), "0us to 60m"},
+    {"--every", parse_positive, offsetof(struct httpd_options, every), "a whole number from 1"},
+    {"--freeze-at", parse_duration, offsetof(struct httpd_options, freeze_at_ns), "0us to 60m"},
+    {"--freeze-for", parse_duration, offsetof(struct httpd_options, freeze_for_ns), "0us to 60m"},
+    {"--delay", parse_duration, offsetof(struct httpd_options, delay_ns), "0us to 60m"},
     {"--slow", parse_slow, 0, "SHARE%:DURATION, e.g. 1%:100ms"},
     {"--status", parse_status, 0, "200 to 599, or SHARE%:STATUS, e.g. 10%:503"},
-    {"--close-every", parse_positive, offsetof(struct target_options, close_every),
+    {"--close-every", parse_positive, offsetof(struct httpd_options, close_every),
      "a whole number from 1"},
-    {"--announce-close", NULL, offsetof(struct target_options, announce_close), ""},
-    {"--body-size", parse_body_size, offsetof(struct target_options, body_size),
+    {"--announce-close", NULL, offsetof(struct httpd_options, announce_close), ""},
+    {"--body-size", parse_body_size, offsetof(struct httpd_options, body_size),
      "bytes from 0 to 16777216"},
-    {"--chunked", NULL, offsetof(struct target_options, chunked), ""},
-    {"--requests", parse_count, offsetof(struct target_options, requests),
+    {"--chunked", NULL, offsetof(struct httpd_options, chunked), ""},
+    {"--requests", parse_count, offsetof(struct httpd_options, requests),
      "a whole number, 0 = no limit"},
-    {"--lifetime", parse_duration, offsetof(struct target_options, lifetime_ns), "0us to 60m"},
-    {"--help", NULL, offsetof(struct target_options, help), ""},
+    {"--lifetime", parse_duration, offsetof(struct httpd_options, lifetime_ns), "0us to 60m"},
+    {"--help", NULL, offsetof(struct httpd_options, help), ""},
 };
 
 static const struct row *find_row(const char *name, size_t len)
@@ -160,7 +160,7 @@ static const struct row *find_row(const char *name, size_t len)
 }
 
 /* Takes argv[*i] and, unless it is written --flag=value or needs none, the value behind it. */
-static enum err take(int argc, char *const *argv, int *i, struct target_options *o,
+static enum err take(int argc, char *const *argv, int *i, struct httpd_options *o,
                      struct errmsg *msg)
 {
     const char *arg = argv[*i];
@@ -186,7 +186,7 @@ static enum err take(int argc, char *const *argv, int *i, struct target_options 
     return ERR_OK;
 }
 
-static enum err check_pairs(const struct target_options *o, struct errmsg *msg)
+static enum err check_pairs(const struct httpd_options *o, struct errmsg *msg)
 {
     if ((o->pause_ns > 0) != (o->every > 0))
         return errmsg_set(msg, ERR_INVALID, "--pause and --every: both are needed");
@@ -197,18 +197,18 @@ static enum err check_pairs(const struct target_options *o, struct errmsg *msg)
     return ERR_OK;
 }
 
-enum err target_options_parse(int argc, char *const *argv, struct target_options *o,
-                              struct errmsg *msg)
+enum err httpd_options_parse(int argc, char *const *argv, struct httpd_options *o,
+                             struct errmsg *msg)
 {
-    *o = (struct target_options){
+    *o = (struct httpd_options){
         .freeze_at_ns = NS_NEVER, .status = 200, .body_size = 13, .lifetime_ns = 600 * NS_PER_SEC};
-    enum err e = target_address_parse("127.0.0.1:8080", &o->listen, msg);
+    enum err e = httpd_address_parse("127.0.0.1:8080", &o->listen, msg);
     for (int i = 1; i < argc && e == ERR_OK; i++)
         e = take(argc, argv, &i, o, msg);
     return e != ERR_OK ? e : check_pairs(o, msg);
 }
 
-const char *target_options_help(void)
+const char *httpd_options_help(void)
 {
     return "usage: hammer-target [flags]\n"
            "A small HTTP/1.1 server that misbehaves on request; for tests and demos.\n"

@@ -14,7 +14,7 @@
  */
 
 /* A listening address; loopback only. */
-struct target_address {
+struct httpd_address {
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
@@ -24,10 +24,10 @@ struct target_address {
 };
 
 /* A share of all responses in parts per million; 1 000 000 = each. */
-#define TARGET_EACH UINT32_C(1000000)
+#define HTTPD_EACH UINT32_C(1000000)
 
-struct target_options {
-    struct target_address listen;
+struct httpd_options {
+    struct httpd_address listen;
     const char *port_file; /* NULL = none; points into argv, like log_file */
     const char *log_file;
     uint64_t pause_ns; /* the whole server stops this long ... */
@@ -50,18 +50,18 @@ struct target_options {
 
 /* Fills `o` with defaults and argv. ERR_INVALID: `msg` names the flag, the value and what is
  * accepted. */
-enum err target_options_parse(int argc, char *const *argv, struct target_options *o,
-                              struct errmsg *msg) MUST_CHECK;
+enum err httpd_options_parse(int argc, char *const *argv, struct httpd_options *o,
+                             struct errmsg *msg) MUST_CHECK;
 
 /* The text of --help. */
-const char *target_options_help(void);
+const char *httpd_options_help(void);
 
 /* "127.0.0.1:8080" or "[::1]:0". Any address but loopback is ERR_INVALID. */
-enum err target_address_parse(const char *text, struct target_address *out,
-                              struct errmsg *msg) MUST_CHECK;
+enum err httpd_address_parse(const char *text, struct httpd_address *out,
+                             struct errmsg *msg) MUST_CHECK;
 
 /* Longest text of an address with its port, NUL included. */
-#define TARGET_ADDRESS_TEXT 64
-void target_address_format(const struct target_address *a, char buf[TARGET_ADDRESS_TEXT]);
+#define HTTPD_ADDRESS_TEXT 64
+void httpd_address_format(const struct httpd_address *a, char buf[HTTPD_ADDRESS_TEXT]);
 
 #endif

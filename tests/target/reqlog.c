@@ -7,9 +7,9 @@
 
 #define BUFFER_SIZE (1 << 20)
 
-enum err reqlog_open(struct reqlog *log, const char *name, struct errmsg *msg)
+enum err httpd_reqlog_open(struct httpd_reqlog *log, const char *name, struct errmsg *msg)
 {
-    *log = (struct reqlog){0};
+    *log = (struct httpd_reqlog){0};
     if (name == NULL)
         return ERR_OK;
     log->file = fopen(name, "we");
@@ -20,21 +20,21 @@ enum err reqlog_open(struct reqlog *log, const char *name, struct errmsg *msg)
     return ERR_OK;
 }
 
-void reqlog_add(struct reqlog *log, uint64_t read_ns, uint64_t written_ns, const char *path,
-                size_t path_len, uint32_t status)
+void httpd_reqlog_add(struct httpd_reqlog *log, uint64_t read_ns, uint64_t written_ns,
+                      const char *path, size_t path_len, uint32_t status)
 {
     if (log->file != NULL)
         fprintf(log->file, "%" PRIu64 " %" PRIu64 " %.*s %" PRIu32 "\n", read_ns, written_ns,
                 (int)path_len, path, status);
 }
 
-void reqlog_flush(struct reqlog *log)
+void httpd_reqlog_flush(struct httpd_reqlog *log)
 {
     if (log->file != NULL)
         fflush(log->file);
 }
 
-enum err reqlog_close(struct reqlog *log)
+enum err httpd_reqlog_close(struct httpd_reqlog *log)
 {
     if (log->file == NULL)
         return ERR_OK;

@@ -15,16 +15,17 @@
  * latency. A request whose client left before it was answered ends in "0 path 0".
  */
 
-struct reqlog {
+struct httpd_reqlog {
     FILE *file; /* NULL = no log is kept */
 };
 
 /* `name` NULL = no log. The file is emptied. */
-enum err reqlog_open(struct reqlog *log, const char *name, struct errmsg *msg) MUST_CHECK;
-void reqlog_add(struct reqlog *log, uint64_t read_ns, uint64_t written_ns, const char *path,
-                size_t path_len, uint32_t status);
-void reqlog_flush(struct reqlog *log);
+enum err httpd_reqlog_open(struct httpd_reqlog *log, const char *name,
+                           struct errmsg *msg) MUST_CHECK;
+void httpd_reqlog_add(struct httpd_reqlog *log, uint64_t read_ns, uint64_t written_ns,
+                      const char *path, size_t path_len, uint32_t status);
+void httpd_reqlog_flush(struct httpd_reqlog *log);
 /* ERR_SYSTEM when a line could not be written. */
-enum err reqlog_close(struct reqlog *log) MUST_CHECK;
+enum err httpd_reqlog_close(struct httpd_reqlog *log) MUST_CHECK;
 
 #endif

@@ -23,7 +23,7 @@ static struct span trim(struct span s)
     return s;
 }
 
-static bool take_length(struct request *r, struct span value)
+static bool take_length(struct httpd_request *r, struct span value)
 {
     r->body_len = 0;
     for (size_t i = 0; i < value.len; i++) {
@@ -34,20 +34,20 @@ static bool take_length(struct request *r, struct span value)
     return value.len > 0;
 }
 
-static bool take_connection(struct request *r, struct span value)
+static bool take_connection(struct httpd_request *r, struct span value)
 {
     if (span_is(value, "close"))
         r->closes = true;
     return true;
 }
 
-static bool take_expect(struct request *r, struct span value)
+static bool take_expect(struct httpd_request *r, struct span value)
 {
     r->expects = span_is(value, "100-continue");
     return r->expects;
 }
 
-static bool refuse(struct request *r, struct span value)
+static bool refuse(struct httpd_request *r, struct span value)
 {
     (void)r;
     (void)value;
@@ -57,7 +57,7 @@ static bool refuse(struct request *r, struct span value)
 /* The few headers that matter; the rest is skipped. */
 static const struct {
     const char *name;
-    bool (*take)(struct request *r, struct span value);
+    bool (*take)(struct httpd_request *r, struct span value);
 } headers[] = {
     {"content-length", take_length},
     {"connection", take_connection},
@@ -65,7 +65,7 @@ static const struct {
     {"transfer-encoding", refuse},
 };
 
-static bool take_header(struct request *r, struct span line)
+static bool take_header(struct httpd_request *r, struct span line)
 {
     const char *colon = memchr(line.at, ':', line.len);
     if (colon == NULL)
@@ -78,7 +78,7 @@ static bool take_header(struct request *r, struct span line)
     return true;
 }
 
-static bool take_request_line(struct request *r, struct span line)
+static bool take_request_line(struct httpd_request *r, struct span line)
 {
     const char *end = line.at + line.len;
     const char *method_end = memchr(line.at, ' ', line.len);
@@ -96,20 +96,21 @@ static bool take_request_line(struct request *r, struct span line)
     return r->http10 || span_is(version, "HTTP/1.1");
 }
 
-enum request_found request_find(const char *bytes, size_t len, struct request *out)
+enum httpd_request_found httpd_request_find(const char *bytes, size_t len,
+                                            struct httpd_request *out)
 {
     const char *end = memmem(bytes, len, "\r\n\r\n", 4);
     if (end == NULL)
-        return len >= REQUEST_HEAD_MAX ? REQUEST_BAD : REQUEST_PARTIAL;
-    *out = (struct request){.head_len = (size_t)(end - bytes) + 4};
+        return len >= HTTPD_REQUEST_HEAD_MAX ? HTTPD_REQUEST_BAD : HTTPD_REQUEST_PARTIAL;
+    *out = (struct httpd_request){.head_len = (size_t)(end - bytes) + 4};
     bool first = true;
     for (const char *at = bytes; at < end + 2;) {
         const char *line_end = memmem(at, (size_t)(end + 2 - at), "\r\n", 2);
         struct span line = {at, (size_t)(line_end - at)};
         if (first ? !take_request_line(out, line) : !take_header(out, line))
-            return REQUEST_BAD;
+            return HTTPD_REQUEST_BAD;
         first = false;
         at = line_end + 2;
     }
-    return REQUEST_HEAD;
+    return HTTPD_REQUEST_HEAD;
 }

@@ -9,15 +9,15 @@
 /* PURE: finds the next request in received bytes. */
 
 /* A header block over this is refused. */
-#define REQUEST_HEAD_MAX 65536
+#define HTTPD_REQUEST_HEAD_MAX 65536
 
-enum request_found {
-    REQUEST_PARTIAL, /* the head is not complete yet */
-    REQUEST_HEAD,    /* `out` is filled; out->head_len bytes were the head, body_len follow */
-    REQUEST_BAD      /* not HTTP/1.x, or a body whose length is not told by Content-Length */
+enum httpd_request_found {
+    HTTPD_REQUEST_PARTIAL, /* the head is not complete yet */
+    HTTPD_REQUEST_HEAD,    /* `out` is filled; out->head_len bytes were the head, body_len follow */
+    HTTPD_REQUEST_BAD      /* not HTTP/1.x, or a body whose length is not told by Content-Length */
 };
 
-struct request {
+struct httpd_request {
     const char *path; /* points into the bytes given */
     size_t path_len;
     size_t head_len;
@@ -28,6 +28,7 @@ struct request {
     bool expects; /* waits for 100 Continue before it sends the body */
 };
 
-enum request_found request_find(const char *bytes, size_t len, struct request *out);
+enum httpd_request_found httpd_request_find(const char *bytes, size_t len,
+                                            struct httpd_request *out);
 
 #endif

@@ -33,20 +33,20 @@ static bool status_has_body(uint32_t status)
     return status != 204 && status != 304;
 }
 
-static void append(struct response_text *t, const void *bytes, size_t len)
+static void append(struct httpd_response_text *t, const void *bytes, size_t len)
 {
     t->bytes = mem_realloc(t->bytes, t->len + len + 1, 1);
     memcpy(t->bytes + t->len, bytes, len);
     t->len += len;
 }
 
-static void append_text(struct response_text *t, const char *text)
+static void append_text(struct httpd_response_text *t, const char *text)
 {
     append(t, text, strlen(text));
 }
 
-static void append_head(struct response_text *t, uint32_t status, const struct target_options *o,
-                        bool closes, bool chunked)
+static void append_head(struct httpd_response_text *t, uint32_t status,
+                        const struct httpd_options *o, bool closes, bool chunked)
 {
     char line[HEAD_MAX];
     snprintf(line, sizeof line, "HTTP/1.1 %" PRIu32 " %s\r\nServer: hammer-target\r\n", status,
@@ -64,7 +64,7 @@ static void append_head(struct response_text *t, uint32_t status, const struct t
 }
 
 /* "hello, world\n" over and over, cut at the size. */
-static void append_body(struct response_text *t, uint64_t from, uint64_t len)
+static void append_body(struct httpd_response_text *t, uint64_t from, uint64_t len)
 {
     static const char hello[] = "hello, world\n";
     char part[CHUNK_MAX];
@@ -73,7 +73,7 @@ static void append_body(struct response_text *t, uint64_t from, uint64_t len)
     append(t, part, (size_t)len);
 }
 
-static void append_bodies(struct response_text *t, uint64_t size, bool chunked)
+static void append_bodies(struct httpd_response_text *t, uint64_t size, bool chunked)
 {
     char line[32];
     for (uint64_t from = 0; from < size;) {
@@ -93,27 +93,27 @@ static void append_bodies(struct response_text *t, uint64_t size, bool chunked)
         append_text(t, "0\r\n\r\n");
 }
 
-static void set_init(struct response_set *set, uint32_t status, const struct target_options *o)
+static void set_init(struct httpd_response_set *set, uint32_t status, const struct httpd_options *o)
 {
     for (unsigned i = 0; i < 8; i++) {
         bool no_body = (i & 4) != 0, closes = (i & 2) != 0, plain = (i & 1) != 0;
         bool chunked = o->chunked && !plain;
-        struct response_text *t = &set->text[no_body][closes][plain];
+        struct httpd_response_text *t = &set->text[no_body][closes][plain];
         append_head(t, status, o, closes, chunked);
         if (!no_body && status_has_body(status))
             append_bodies(t, o->body_size, chunked);
     }
 }
 
-static void set_fini(struct response_set *set)
+static void set_fini(struct httpd_response_set *set)
 {
     for (unsigned i = 0; i < 8; i++)
         mem_free(set->text[(i & 4) != 0][(i & 2) != 0][i & 1].bytes);
 }
 
-void responses_init(struct responses *rs, const struct target_options *o)
+void httpd_responses_init(struct httpd_responses *rs, const struct httpd_options *o)
 {
-    *rs = (struct responses){.other_status = o->status};
+    *rs = (struct httpd_responses){.other_status = o->status};
     set_init(&rs->ok, 200, o);
     set_init(&rs->other, o->status, o);
     append_text(&rs->bad, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n"
@@ -121,17 +121,18 @@ void responses_init(struct responses *rs, const struct target_options *o)
     append_text(&rs->go_on, "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-void responses_fini(struct responses *rs)
+void httpd_responses_fini(struct httpd_responses *rs)
 {
     set_fini(&rs->ok);
     set_fini(&rs->other);
     mem_free(rs->bad.bytes);
     mem_free(rs->go_on.bytes);
-    *rs = (struct responses){0};
+    *rs = (struct httpd_responses){0};
 }
 
-const struct response_text *responses_get(const struct responses *rs, struct response_kind kind)
+const struct httpd_response_text *httpd_responses_get(const struct httpd_responses *rs,
+                                                      struct httpd_response_kind kind)
 {
-    const struct response_set *set = kind.status == rs->other_status ? &rs->other : &rs->ok;
+    const struct httpd_response_set *set = kind.status == rs->other_status ? &rs->other : &rs->ok;
     return &set->text[kind.no_body][kind.closes][kind.plain];
 }

@@ -4,14 +4,14 @@
 #include "common/clock.h"
 #include "common/mem.h"
 
-static void put(struct timers *ts, size_t slot, struct timer *t)
+static void put(struct httpd_timers *ts, size_t slot, struct httpd_timer *t)
 {
     ts->heap[slot] = t;
     t->slot = slot;
 }
 
 /* Moves `t` from the free place `slot` towards the root until its parent is not later. */
-static size_t sift_up(struct timers *ts, size_t slot, const struct timer *t)
+static size_t sift_up(struct httpd_timers *ts, size_t slot, const struct httpd_timer *t)
 {
     while (slot > 1 && ts->heap[slot / 2]->due_ns > t->due_ns) {
         put(ts, slot, ts->heap[slot / 2]);
@@ -20,7 +20,7 @@ static size_t sift_up(struct timers *ts, size_t slot, const struct timer *t)
     return slot;
 }
 
-static size_t sift_down(struct timers *ts, size_t slot, const struct timer *t)
+static size_t sift_down(struct httpd_timers *ts, size_t slot, const struct httpd_timer *t)
 {
     for (;;) {
         size_t child = slot * 2;
@@ -33,13 +33,13 @@ static size_t sift_down(struct timers *ts, size_t slot, const struct timer *t)
     }
 }
 
-void timers_fini(struct timers *ts)
+void httpd_timers_fini(struct httpd_timers *ts)
 {
     mem_free(ts->heap);
-    *ts = (struct timers){0};
+    *ts = (struct httpd_timers){0};
 }
 
-void timers_set(struct timers *ts, struct timer *t, uint64_t due_ns)
+void httpd_timers_set(struct httpd_timers *ts, struct httpd_timer *t, uint64_t due_ns)
 {
     if (ts->n + 1 >= ts->capacity) {
         ts->capacity = ts->capacity == 0 ? 64 : ts->capacity * 2;
@@ -50,12 +50,12 @@ void timers_set(struct timers *ts, struct timer *t, uint64_t due_ns)
     put(ts, sift_up(ts, ts->n, t), t);
 }
 
-void timers_clear(struct timers *ts, struct timer *t)
+void httpd_timers_clear(struct httpd_timers *ts, struct httpd_timer *t)
 {
-    if (!timer_is_set(t))
+    if (!httpd_timer_is_set(t))
         return;
     size_t slot = t->slot;
-    struct timer *last = ts->heap[ts->n];
+    struct httpd_timer *last = ts->heap[ts->n];
     t->slot = 0;
     ts->n--;
     if (last == t)
@@ -64,22 +64,22 @@ void timers_clear(struct timers *ts, struct timer *t)
     put(ts, sift_down(ts, slot, last), last);
 }
 
-bool timer_is_set(const struct timer *t)
+bool httpd_timer_is_set(const struct httpd_timer *t)
 {
     return t->slot != 0;
 }
 
-uint64_t timers_next_ns(const struct timers *ts)
+uint64_t httpd_timers_next_ns(const struct httpd_timers *ts)
 {
     return ts->n == 0 ? NS_NEVER : ts->heap[1]->due_ns;
 }
 
-bool timers_fire_one(struct timers *ts, uint64_t now_ns, void *arg)
+bool httpd_timers_fire_one(struct httpd_timers *ts, uint64_t now_ns, void *arg)
 {
-    if (timers_next_ns(ts) > now_ns)
+    if (httpd_timers_next_ns(ts) > now_ns)
         return false;
-    struct timer *t = ts->heap[1];
-    timers_clear(ts, t);
+    struct httpd_timer *t = ts->heap[1];
+    httpd_timers_clear(ts, t);
     t->fire(t, arg);
     return true;
 }

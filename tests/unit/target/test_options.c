@@ -10,7 +10,7 @@
 #define ARGS_MAX 16
 
 /* Splits at spaces and parses. */
-static enum err parse(const char *line, struct target_options *o, struct errmsg *msg)
+static enum err parse(const char *line, struct httpd_options *o, struct errmsg *msg)
 {
     static char copy[256];
     char *argv[ARGS_MAX] = {"hammer-target"};
@@ -18,12 +18,12 @@ static enum err parse(const char *line, struct target_options *o, struct errmsg 
     snprintf(copy, sizeof copy, "%s", line);
     for (char *word = strtok(copy, " "); word != NULL; word = strtok(NULL, " "))
         argv[argc++] = word;
-    return target_options_parse(argc, argv, o, msg);
+    return httpd_options_parse(argc, argv, o, msg);
 }
 
-static struct target_options must(const char *line)
+static struct httpd_options must(const char *line)
 {
-    struct target_options o;
+    struct httpd_options o;
     struct errmsg msg = {{0}};
     ck_assert_msg(parse(line, &o, &msg) == ERR_OK, "%s: %s", line, msg.text);
     return o;
@@ -31,9 +31,9 @@ static struct target_options must(const char *line)
 
 START_TEST(test_defaults)
 {
-    struct target_options o = must("");
-    char text[TARGET_ADDRESS_TEXT];
-    target_address_format(&o.listen, text);
+    struct httpd_options o = must("");
+    char text[HTTPD_ADDRESS_TEXT];
+    httpd_address_format(&o.listen, text);
     ck_assert_str_eq(text, "127.0.0.1:8080");
     ck_assert_uint_eq(o.freeze_at_ns, NS_NEVER);
     ck_assert_uint_eq(o.lifetime_ns, 600 * NS_PER_SEC);
@@ -43,7 +43,7 @@ END_TEST
 
 START_TEST(test_values)
 {
-    struct target_options o = must("--pause 200ms --every 3000 --freeze-at=2.5s --freeze-for 1s");
+    struct httpd_options o = must("--pause 200ms --every 3000 --freeze-at=2.5s --freeze-for 1s");
     ck_assert_uint_eq(o.pause_ns, 200 * NS_PER_MS);
     ck_assert_uint_eq(o.every, 3000);
     ck_assert_uint_eq(o.freeze_at_ns, 2500 * NS_PER_MS);
@@ -54,10 +54,10 @@ START_TEST(test_values)
     ck_assert_uint_eq(o.status, 503);
     ck_assert(o.announce_close && o.chunked);
     o = must("--status 404 --listen [::1]:0");
-    char text[TARGET_ADDRESS_TEXT];
-    target_address_format(&o.listen, text);
+    char text[HTTPD_ADDRESS_TEXT];
+    httpd_address_format(&o.listen, text);
     ck_assert_str_eq(text, "[::1]:0");
-    ck_assert_uint_eq(o.status_ppm, TARGET_EACH);
+    ck_assert_uint_eq(o.status_ppm, HTTPD_EACH);
 }
 END_TEST
 
@@ -92,7 +92,7 @@ START_TEST(test_refused)
         "stray",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        struct target_options o;
+        struct httpd_options o;
         struct errmsg msg = {{0}};
         ck_assert_msg(parse(lines[i], &o, &msg) == ERR_INVALID, "accepted: %s", lines[i]);
         char flag[32];
@@ -111,7 +111,7 @@ START_TEST(test_help_is_complete)
         "--slow",      "--status",    "--close-every", "--announce-close",
         "--body-size", "--chunked",   "--requests",    "--lifetime"};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        ck_assert_msg(strstr(target_options_help(), flags[i]) != NULL, "%s", flags[i]);
+        ck_assert_msg(strstr(httpd_options_help(), flags[i]) != NULL, "%s", flags[i]);
 }
 END_TEST
 

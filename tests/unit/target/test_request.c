@@ -6,17 +6,17 @@
 
 #include "tests/lib/check_main.h"
 
-static struct request must(const char *text)
+static struct httpd_request must(const char *text)
 {
-    struct request r;
-    ck_assert_msg(request_find(text, strlen(text), &r) == REQUEST_HEAD, "%s", text);
+    struct httpd_request r;
+    ck_assert_msg(httpd_request_find(text, strlen(text), &r) == HTTPD_REQUEST_HEAD, "%s", text);
     return r;
 }
 
 START_TEST(test_get)
 {
     static const char text[] = "GET /a?b=1 HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n";
-    struct request r = must(text);
+    struct httpd_request r = must(text);
     ck_assert_uint_eq(r.path_len, 6);
     ck_assert(memcmp(r.path, "/a?b=1", 6) == 0);
     ck_assert_uint_eq(r.head_len, (size_t)(strstr(text, "\r\n\r\n") + 4 - text));
@@ -26,7 +26,8 @@ END_TEST
 
 START_TEST(test_headers)
 {
-    struct request r = must("POST / HTTP/1.1\r\ncontent-LENGTH:  12 \r\nConnection: Close\r\n\r\n");
+    struct httpd_request r =
+        must("POST / HTTP/1.1\r\ncontent-LENGTH:  12 \r\nConnection: Close\r\n\r\n");
     ck_assert_uint_eq(r.body_len, 12);
     ck_assert(r.closes);
     ck_assert(must("HEAD / HTTP/1.1\r\n\r\n").is_head);
@@ -43,8 +44,8 @@ START_TEST(test_prefixes)
     for (size_t len = 0; len < sizeof text - 1; len++) {
         char *copy = malloc(len + 1);
         memcpy(copy, text, len);
-        struct request r;
-        ck_assert_int_eq(request_find(copy, len, &r), REQUEST_PARTIAL);
+        struct httpd_request r;
+        ck_assert_int_eq(httpd_request_find(copy, len, &r), HTTPD_REQUEST_PARTIAL);
         free(copy);
     }
 }
@@ -62,12 +63,13 @@ START_TEST(test_refused)
         "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
     };
-    struct request r;
+    struct httpd_request r;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        ck_assert_msg(request_find(texts[i], strlen(texts[i]), &r) == REQUEST_BAD, "%s", texts[i]);
-    static char endless[REQUEST_HEAD_MAX];
+        ck_assert_msg(httpd_request_find(texts[i], strlen(texts[i]), &r) == HTTPD_REQUEST_BAD, "%s",
+                      texts[i]);
+    static char endless[HTTPD_REQUEST_HEAD_MAX];
     memset(endless, 'a', sizeof endless);
-    ck_assert_int_eq(request_find(endless, sizeof endless, &r), REQUEST_BAD);
+    ck_assert_int_eq(httpd_request_find(endless, sizeof endless, &r), HTTPD_REQUEST_BAD);
 }
 END_TEST
 

@@ -11,20 +11,20 @@ struct state {
     size_t fired;
 };
 
-static void note(struct timer *t, void *arg)
+static void note(struct httpd_timer *t, void *arg)
 {
     struct state *s = arg;
     ck_assert_uint_ge(t->due_ns, s->last_ns);
-    ck_assert(!timer_is_set(t));
+    ck_assert(!httpd_timer_is_set(t));
     s->last_ns = t->due_ns;
     s->fired++;
 }
 
-static uint64_t earliest(const struct timer *all)
+static uint64_t earliest(const struct httpd_timer *all)
 {
     uint64_t least = NS_NEVER;
     for (size_t i = 0; i < N; i++)
-        if (timer_is_set(&all[i]) && all[i].due_ns < least)
+        if (httpd_timer_is_set(&all[i]) && all[i].due_ns < least)
             least = all[i].due_ns;
     return least;
 }
@@ -33,41 +33,41 @@ static uint64_t earliest(const struct timer *all)
 START_TEST(test_random)
 {
     uint64_t rng = check_seed();
-    struct timers ts = {0};
-    struct timer all[N] = {{0}};
+    struct httpd_timers ts = {0};
+    struct httpd_timer all[N] = {{0}};
     size_t set = 0;
     for (size_t i = 0; i < N; i++)
         all[i].fire = note;
     for (int step = 0; step < 5000; step++) {
-        struct timer *t = &all[check_below(&rng, N)];
-        if (timer_is_set(t)) {
-            timers_clear(&ts, t);
+        struct httpd_timer *t = &all[check_below(&rng, N)];
+        if (httpd_timer_is_set(t)) {
+            httpd_timers_clear(&ts, t);
             set--;
         } else {
-            timers_set(&ts, t, check_below(&rng, 300));
+            httpd_timers_set(&ts, t, check_below(&rng, 300));
             set++;
         }
-        ck_assert_uint_eq(timers_next_ns(&ts), earliest(all));
+        ck_assert_uint_eq(httpd_timers_next_ns(&ts), earliest(all));
     }
     struct state s = {0};
-    while (timers_fire_one(&ts, 300, &s))
+    while (httpd_timers_fire_one(&ts, 300, &s))
         ;
     ck_assert_uint_eq(s.fired, set);
-    ck_assert_uint_eq(timers_next_ns(&ts), NS_NEVER);
-    timers_fini(&ts);
+    ck_assert_uint_eq(httpd_timers_next_ns(&ts), NS_NEVER);
+    httpd_timers_fini(&ts);
 }
 END_TEST
 
 START_TEST(test_not_before_its_time)
 {
-    struct timers ts = {0};
-    struct timer t = {.fire = note};
+    struct httpd_timers ts = {0};
+    struct httpd_timer t = {.fire = note};
     struct state s = {0};
-    timers_set(&ts, &t, 10);
-    ck_assert(!timers_fire_one(&ts, 9, &s));
-    ck_assert(timers_fire_one(&ts, 10, &s));
-    ck_assert(!timers_fire_one(&ts, 11, &s));
-    timers_fini(&ts);
+    httpd_timers_set(&ts, &t, 10);
+    ck_assert(!httpd_timers_fire_one(&ts, 9, &s));
+    ck_assert(httpd_timers_fire_one(&ts, 10, &s));
+    ck_assert(!httpd_timers_fire_one(&ts, 11, &s));
+    httpd_timers_fini(&ts);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/target/server.h"
+#include "tests/target/httpd.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,63 +19,64 @@
 #define ACCEPTS_MAX 64 /* per wake-up, so that open connections are not kept waiting */
 #define FLUSH_NS    NS_PER_SEC
 
-enum err server_watch(struct server *srv, struct source *s, uint32_t events)
+enum err httpd_watch(struct httpd *srv, struct source *s, uint32_t events)
 {
     struct epoll_event ev = {.events = events, .data.ptr = s};
     return epoll_ctl(srv->epoll_fd, EPOLL_CTL_ADD, s->fd, &ev) == 0 ? ERR_OK : ERR_SYSTEM;
 }
 
-void server_rewatch(struct server *srv, struct source *s, uint32_t events)
+void httpd_rewatch(struct httpd *srv, struct source *s, uint32_t events)
 {
     struct epoll_event ev = {.events = events, .data.ptr = s};
     epoll_ctl(srv->epoll_fd, EPOLL_CTL_MOD, s->fd, &ev);
 }
 
-uint64_t server_count_request(struct server *srv, uint64_t now_ns)
+uint64_t httpd_count_request(struct httpd *srv, uint64_t now_ns)
 {
     if (srv->first_ns == 0) {
         srv->first_ns = now_ns;
         if (srv->options->freeze_at_ns != NS_NEVER)
-            timers_set(&srv->timers, &srv->freeze, clock_add(now_ns, srv->options->freeze_at_ns));
+            httpd_timers_set(&srv->timers, &srv->freeze,
+                             clock_add(now_ns, srv->options->freeze_at_ns));
     }
     return ++srv->n_requests;
 }
 
-void server_count_response(struct server *srv)
+void httpd_count_response(struct httpd *srv)
 {
     srv->n_served++;
     if (srv->n_served == srv->options->requests)
         srv->stop = true;
 }
 
-void server_descriptor_freed(struct server *srv)
+void httpd_descriptor_freed(struct httpd *srv)
 {
     if (!srv->accept_paused)
         return;
     srv->accept_paused = false;
-    server_rewatch(srv, &srv->listener, EPOLLIN);
+    httpd_rewatch(srv, &srv->listener, EPOLLIN);
 }
 
-static void accept_ready(struct source *s, struct server *srv, uint32_t events)
+static void accept_ready(struct source *s, struct httpd *srv, uint32_t events)
 {
     (void)events;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        int fd = listener_accept(s->fd);
+        int fd = httpd_listener_accept(s->fd);
         if (fd >= 0) {
             srv->n_conns++;
-            conn_open(srv, fd);
+            httpd_conn_open(srv, fd);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE) {
             srv->accept_paused = true;
-            server_rewatch(srv, s, 0);
+            httpd_rewatch(srv, s, 0);
         }
         return;
     }
 }
 
 /* The timers themselves are fired by the loop. */
-static void clock_ready(struct source *s, struct server *srv, uint32_t events)
+static void clock_ready(struct source *s, struct httpd *srv, uint32_t events)
 {
     (void)events;
     uint64_t expirations;
@@ -83,7 +84,7 @@ static void clock_ready(struct source *s, struct server *srv, uint32_t events)
         srv->clock_ns = NS_NEVER;
 }
 
-static void signal_ready(struct source *s, struct server *srv, uint32_t events)
+static void signal_ready(struct source *s, struct httpd *srv, uint32_t events)
 {
     (void)s;
     (void)events;
@@ -91,27 +92,27 @@ static void signal_ready(struct source *s, struct server *srv, uint32_t events)
 }
 
 /* The window is absolute: a late start of the stall does not move its end. */
-static void freeze_fire(struct timer *t, void *arg)
+static void freeze_fire(struct httpd_timer *t, void *arg)
 {
-    const struct server *srv = arg;
+    const struct httpd *srv = arg;
     clock_sleep_until(clock_add(t->due_ns, srv->options->freeze_for_ns));
 }
 
-static void flush_fire(struct timer *t, void *arg)
+static void flush_fire(struct httpd_timer *t, void *arg)
 {
-    struct server *srv = arg;
-    reqlog_flush(&srv->log);
-    timers_set(&srv->timers, t, clock_add(clock_mono_ns(), FLUSH_NS));
+    struct httpd *srv = arg;
+    httpd_reqlog_flush(&srv->log);
+    httpd_timers_set(&srv->timers, t, clock_add(clock_mono_ns(), FLUSH_NS));
 }
 
-static void lifetime_fire(struct timer *t, void *arg)
+static void lifetime_fire(struct httpd_timer *t, void *arg)
 {
     (void)t;
-    struct server *srv = arg;
+    struct httpd *srv = arg;
     srv->stop = true;
 }
 
-static enum err open_sources(struct server *srv)
+static enum err open_sources(struct httpd *srv)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -124,10 +125,10 @@ static enum err open_sources(struct server *srv)
     srv->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (srv->signals.fd < 0 || srv->clock.fd < 0 || srv->epoll_fd < 0)
         return ERR_SYSTEM;
-    enum err e = server_watch(srv, &srv->signals, EPOLLIN);
+    enum err e = httpd_watch(srv, &srv->signals, EPOLLIN);
     if (e == ERR_OK)
-        e = server_watch(srv, &srv->clock, EPOLLIN);
-    return e == ERR_OK ? server_watch(srv, &srv->listener, EPOLLIN) : e;
+        e = httpd_watch(srv, &srv->clock, EPOLLIN);
+    return e == ERR_OK ? httpd_watch(srv, &srv->listener, EPOLLIN) : e;
 }
 
 static void raise_descriptor_limit(void)
@@ -139,35 +140,36 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-enum err server_init(struct server *srv, const struct target_options *options, struct errmsg *msg)
+enum err httpd_init(struct httpd *srv, const struct httpd_options *options, struct errmsg *msg)
 {
-    *srv = (struct server){.options = options, .epoll_fd = -1, .clock_ns = NS_NEVER};
+    *srv = (struct httpd){.options = options, .epoll_fd = -1, .clock_ns = NS_NEVER};
     srv->listener = (struct source){accept_ready, -1};
     srv->clock.fd = srv->signals.fd = -1;
     srv->freeze.fire = freeze_fire;
     srv->flush.fire = flush_fire;
     srv->lifetime.fire = lifetime_fire;
     LIST_INIT(&srv->conns);
-    responses_init(&srv->responses, options);
+    httpd_responses_init(&srv->responses, options);
     raise_descriptor_limit();
-    enum err e = reqlog_open(&srv->log, options->log_file, msg);
+    enum err e = httpd_reqlog_open(&srv->log, options->log_file, msg);
     if (e != ERR_OK)
         return e;
-    e = listener_open(&options->listen, &srv->listener.fd, msg);
+    e = httpd_listener_open(&options->listen, &srv->listener.fd, msg);
     if (e != ERR_OK)
         return e;
     if (open_sources(srv) != ERR_OK)
         return errmsg_set(msg, ERR_SYSTEM, "epoll: %s", strerror(errno));
-    timers_set(&srv->timers, &srv->lifetime, clock_add(clock_mono_ns(), options->lifetime_ns));
+    httpd_timers_set(&srv->timers, &srv->lifetime,
+                     clock_add(clock_mono_ns(), options->lifetime_ns));
     if (options->log_file != NULL)
-        timers_set(&srv->timers, &srv->flush, clock_add(clock_mono_ns(), FLUSH_NS));
+        httpd_timers_set(&srv->timers, &srv->flush, clock_add(clock_mono_ns(), FLUSH_NS));
     /* Last: who reads the port may connect at once. */
-    return listener_write_port(srv->listener.fd, options->port_file, msg);
+    return httpd_listener_write_port(srv->listener.fd, options->port_file, msg);
 }
 
-static void set_clock(struct server *srv)
+static void set_clock(struct httpd *srv)
 {
-    uint64_t next = timers_next_ns(&srv->timers);
+    uint64_t next = httpd_timers_next_ns(&srv->timers);
     if (next == srv->clock_ns || next == NS_NEVER)
         return;
     struct itimerspec at = {
@@ -176,11 +178,11 @@ static void set_clock(struct server *srv)
     srv->clock_ns = next;
 }
 
-enum err server_run(struct server *srv, struct errmsg *msg)
+enum err httpd_run(struct httpd *srv, struct errmsg *msg)
 {
     struct epoll_event events[EVENTS_MAX];
     while (!srv->stop) {
-        while (!srv->stop && timers_fire_one(&srv->timers, clock_mono_ns(), srv))
+        while (!srv->stop && httpd_timers_fire_one(&srv->timers, clock_mono_ns(), srv))
             ;
         if (srv->stop)
             break;
@@ -202,15 +204,15 @@ static void close_fd(int fd)
         close(fd);
 }
 
-enum err server_fini(struct server *srv)
+enum err httpd_fini(struct httpd *srv)
 {
     while (!LIST_EMPTY(&srv->conns))
-        conn_close(srv, LIST_FIRST(&srv->conns));
+        httpd_conn_close(srv, LIST_FIRST(&srv->conns));
     close_fd(srv->listener.fd);
     close_fd(srv->clock.fd);
     close_fd(srv->signals.fd);
     close_fd(srv->epoll_fd);
-    timers_fini(&srv->timers);
-    responses_fini(&srv->responses);
-    return reqlog_close(&srv->log);
+    httpd_timers_fini(&srv->timers);
+    httpd_responses_fini(&srv->responses);
+    return httpd_reqlog_close(&srv->log);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/target/server.h"
+#include "tests/target/httpd.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 
 /* A server on its own thread; ends by its --requests. */
 struct running {
-    struct server srv;
-    struct target_options options;
-    struct target_address address;
+    struct httpd srv;
+    struct httpd_options options;
+    struct httpd_address address;
     pthread_t thread;
 };
 
@@ -25,7 +25,7 @@ static void *serve(void *arg)
 {
     struct running *r = arg;
     struct errmsg msg = {{0}};
-    ck_assert_msg(server_run(&r->srv, &msg) == ERR_OK, "%s", msg.text);
+    ck_assert_msg(httpd_run(&r->srv, &msg) == ERR_OK, "%s", msg.text);
     return NULL;
 }
 
@@ -35,8 +35,8 @@ static void start(struct running *r, char **argv)
     int argc = 0;
     while (argv[argc] != NULL)
         argc++;
-    ck_assert_msg(target_options_parse(argc, argv, &r->options, &msg) == ERR_OK, "%s", msg.text);
-    ck_assert_msg(server_init(&r->srv, &r->options, &msg) == ERR_OK, "%s", msg.text);
+    ck_assert_msg(httpd_options_parse(argc, argv, &r->options, &msg) == ERR_OK, "%s", msg.text);
+    ck_assert_msg(httpd_init(&r->srv, &r->options, &msg) == ERR_OK, "%s", msg.text);
     r->address.len = sizeof r->address.sa;
     ck_assert_int_eq(getsockname(r->srv.listener.fd, &r->address.sa.any, &r->address.len), 0);
     ck_assert_int_eq(pthread_create(&r->thread, NULL, serve, r), 0);
@@ -45,7 +45,7 @@ static void start(struct running *r, char **argv)
 static void finish(struct running *r)
 {
     ck_assert_int_eq(pthread_join(r->thread, NULL), 0);
-    ck_assert_int_eq(server_fini(&r->srv), ERR_OK);
+    ck_assert_int_eq(httpd_fini(&r->srv), ERR_OK);
 }
 
 static int dial(const struct running *r)
@@ -236,7 +236,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("target.server");
+    Suite *s = suite_create("target.httpd");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 2 * WAIT_S);
     tcase_add_test(t, test_pipelined);

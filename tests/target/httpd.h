@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HAMMER_TARGET_SERVER_H
-#define HAMMER_TARGET_SERVER_H
+#ifndef HAMMER_TARGET_HTTPD_H
+#define HAMMER_TARGET_HTTPD_H
 
 #include <sys/queue.h>
 
@@ -15,21 +15,21 @@
  * whole loop, as a garbage collection or a suspended machine would be.
  */
 
-struct server;
-struct conn;
+struct httpd;
+struct httpd_conn;
 
 /* What an epoll event leads to. */
 struct source {
-    void (*ready)(struct source *s, struct server *srv, uint32_t events);
+    void (*ready)(struct source *s, struct httpd *srv, uint32_t events);
     int fd;
 };
 
-struct server {
-    const struct target_options *options;
-    struct responses responses;
-    struct reqlog log;
-    struct timers timers;
-    struct timer freeze, flush, lifetime;
+struct httpd {
+    const struct httpd_options *options;
+    struct httpd_responses responses;
+    struct httpd_reqlog log;
+    struct httpd_timers timers;
+    struct httpd_timer freeze, flush, lifetime;
     struct source listener, clock, signals;
     int epoll_fd;
     uint64_t clock_ns;   /* what the timer descriptor is set to */
@@ -39,25 +39,25 @@ struct server {
     uint64_t n_conns;    /* accepted so far */
     bool accept_paused;  /* out of descriptors until a connection ends */
     bool stop;
-    LIST_HEAD(, conn) conns;
+    LIST_HEAD(, httpd_conn) conns;
 };
 
 /* Listens, writes the port file and opens the log; `options` must outlive the server. Blocks
- * SIGTERM and SIGINT in the calling thread. On error call server_fini as well. */
-enum err server_init(struct server *srv, const struct target_options *options,
-                     struct errmsg *msg) MUST_CHECK;
+ * SIGTERM and SIGINT in the calling thread. On error call httpd_fini as well. */
+enum err httpd_init(struct httpd *srv, const struct httpd_options *options,
+                    struct errmsg *msg) MUST_CHECK;
 /* Until a signal, --requests or --lifetime ends it. */
-enum err server_run(struct server *srv, struct errmsg *msg) MUST_CHECK;
+enum err httpd_run(struct httpd *srv, struct errmsg *msg) MUST_CHECK;
 /* Closes every connection and the log. ERR_SYSTEM = the log is not complete. */
-enum err server_fini(struct server *srv) MUST_CHECK;
+enum err httpd_fini(struct httpd *srv) MUST_CHECK;
 
 /* For conn.c. */
-enum err server_watch(struct server *srv, struct source *s, uint32_t events) MUST_CHECK;
-void server_rewatch(struct server *srv, struct source *s, uint32_t events);
+enum err httpd_watch(struct httpd *srv, struct source *s, uint32_t events) MUST_CHECK;
+void httpd_rewatch(struct httpd *srv, struct source *s, uint32_t events);
 /* A request is complete: counts it and starts the clock of the freeze. */
-uint64_t server_count_request(struct server *srv, uint64_t now_ns);
-void server_count_response(struct server *srv);
+uint64_t httpd_count_request(struct httpd *srv, uint64_t now_ns);
+void httpd_count_response(struct httpd *srv);
 /* A descriptor is free again. */
-void server_descriptor_freed(struct server *srv);
+void httpd_descriptor_freed(struct httpd *srv);
 
 #endif
