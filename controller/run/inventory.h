@@ -26,11 +26,12 @@ struct inventory {
     size_t n;
 };
 
-/* Duplicates, empty items, bad ports and weights are errors that name the item. A non-loopback host
- * needs TLS, which is not there yet: allowed only with `insecure` (--insecure-agents). */
+/* Fills *out (overwritten; empty on error). Duplicates, empty items, bad ports and weights are
+ * errors that name the item. A non-loopback host needs TLS, which is not there yet: allowed only
+ * with `insecure` (--insecure-agents). */
 enum err inventory_parse(const char *text, int insecure, struct inventory *out,
                          struct errmsg *msg) MUST_CHECK;
-/* One item with a given URL and weight 1. */
+/* Appends an item whose parts are known to be good and to fit; name "". */
 void inventory_add(struct inventory *inv, const char *address, const char *url, uint32_t weight);
 void inventory_clear(struct inventory *inv);
 
