@@ -29,8 +29,8 @@ struct job {
 };
 
 struct server {
-    struct server_config cfg;
-    server_response_fn fn;
+    struct server_model_config cfg;
+    server_model_response_fn fn;
     void *arg;
     struct event *heap;
     size_t n_heap, cap_heap;
@@ -43,7 +43,8 @@ struct server {
     uint64_t paused_until_ns; /* no work before */
 };
 
-struct server *server_new(const struct server_config *cfg, server_response_fn fn, void *arg)
+struct server *server_model_new(const struct server_model_config *cfg, server_model_response_fn fn,
+                                void *arg)
 {
     struct server *s = mem_calloc(1, sizeof *s);
     s->cfg = *cfg;
@@ -53,7 +54,7 @@ struct server *server_new(const struct server_config *cfg, server_response_fn fn
     return s;
 }
 
-void server_free(struct server *s)
+void server_model_free(struct server *s)
 {
     if (s == NULL)
         return;
@@ -208,19 +209,19 @@ static void (*const handlers[KINDS])(struct server *s, const struct event *e) = 
     [ARRIVAL] = on_arrival,
 };
 
-void server_request(struct server *s, uint64_t id, uint64_t now_ns)
+void server_model_request(struct server *s, uint64_t id, uint64_t now_ns)
 {
     push(s, now_ns + s->cfg.rtt_ns / 2, ARRIVAL, id, 0);
 }
 
-uint64_t server_next(const struct server *s)
+uint64_t server_model_next(const struct server *s)
 {
     return s->n_heap == 0 ? UINT64_MAX : s->heap[0].at_ns;
 }
 
-void server_run(struct server *s, uint64_t now_ns)
+void server_model_run(struct server *s, uint64_t now_ns)
 {
-    while (server_next(s) <= now_ns) {
+    while (server_model_next(s) <= now_ns) {
         struct event e = pop(s);
         handlers[e.kind](s, &e);
     }

@@ -15,7 +15,7 @@
 
 #define SERVER_FREEZES 8
 
-struct server_config {
+struct server_model_config {
     uint32_t servers;
     uint64_t service_ns;
     uint64_t rtt_ns;
@@ -29,15 +29,16 @@ struct server_config {
 
 struct server;
 /* The client sees the response of `id`. May send the next request. */
-typedef void (*server_response_fn)(void *arg, uint64_t id, uint64_t now_ns);
+typedef void (*server_model_response_fn)(void *arg, uint64_t id, uint64_t now_ns);
 
-struct server *server_new(const struct server_config *cfg, server_response_fn fn, void *arg);
-void server_free(struct server *s);
+struct server *server_model_new(const struct server_model_config *cfg, server_model_response_fn fn,
+                                void *arg);
+void server_model_free(struct server *s);
 /* The client sends a request. */
-void server_request(struct server *s, uint64_t id, uint64_t now_ns);
+void server_model_request(struct server *s, uint64_t id, uint64_t now_ns);
 /* Instant of the next event; UINT64_MAX = none. */
-uint64_t server_next(const struct server *s);
+uint64_t server_model_next(const struct server *s);
 /* Runs every event up to and at `now_ns`, those that they cause included. */
-void server_run(struct server *s, uint64_t now_ns);
+void server_model_run(struct server *s, uint64_t now_ns);
 
 #endif

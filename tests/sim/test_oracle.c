@@ -33,7 +33,7 @@ struct sample {
 struct expected {
     struct rate rate;
     uint64_t connections, threads, duration_ns, timeout_ns, reconnect_ns;
-    struct server_config server;
+    struct server_model_config server;
     uint64_t requests, ok, timeouts, waited, lag_max_ns, fnv;
     struct {
         double p;
@@ -168,7 +168,7 @@ static void on_submitted(void *arg, uint64_t tag, uint64_t due_ns, uint64_t sent
     ck_assert_msg(m->samples[tag].send == UINT64_MAX, "request %" PRIu64 " sent twice", tag);
     m->samples[tag].due = due_ns - T0;
     m->samples[tag].send = sent_ns - T0;
-    server_request(m->server, tag, sent_ns - T0);
+    server_model_request(m->server, tag, sent_ns - T0);
 }
 
 static void on_result(void *arg, const struct client_result *r)
@@ -214,7 +214,7 @@ static void add_engine(struct sim *m, uint32_t k)
 static uint64_t next_event(const struct sim *m, uint64_t now_ns)
 {
     bool running = false;
-    uint64_t next = server_next(m->server);
+    uint64_t next = server_model_next(m->server);
     for (uint32_t k = 0; k < m->threads; k++) {
         uint64_t wake = engine_wake(m->engines[k]);
         running |= engine_phase(m->engines[k]) != ENGINE_ENDED;
@@ -234,7 +234,7 @@ static void sim_run(struct sim *m)
     while ((now_ns = next_event(m, now_ns)) != UINT64_MAX) {
         for (uint32_t k = 0; k < m->threads; k++)
             engine_pump(m->engines[k], T0 + now_ns);
-        server_run(m->server, now_ns);
+        server_model_run(m->server, now_ns);
         ck_assert_msg(++m->steps < 100 * m->x->requests, "the run does not end");
     }
 }
@@ -246,7 +246,7 @@ static struct sim *sim_new(const struct expected *x)
     m->ops = client_tap_ops();
     m->threads = (uint32_t)x->threads;
     ck_assert_uint_le(m->threads, THREADS_MAX);
-    m->server = server_new(&x->server, on_response, m);
+    m->server = server_model_new(&x->server, on_response, m);
     m->samples = mem_calloc(x->requests, sizeof *m->samples);
     for (uint64_t i = 0; i < x->requests; i++)
         m->samples[i] = (struct sample){UINT64_MAX, UINT64_MAX, UINT64_MAX, -1};
@@ -261,7 +261,7 @@ static void sim_free(struct sim *m)
         engine_free(m->engines[k]);
         recorder_free(m->recorders[k]);
     }
-    server_free(m->server);
+    server_model_free(m->server);
     mem_free(m->samples);
     mem_free(m);
 }
