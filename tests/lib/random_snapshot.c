@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/random_snapshot.h"
+
+#include <stdio.h>
+
+#include "tests/lib/check_main.h"
+
+static void random_hist(uint64_t *rng, struct hist *h, uint64_t count)
+{
+    while (count > 0) {
+        uint64_t n = 1 + check_below(rng, count);
+        hist_record(h, check_random(rng) >> (20 + check_below(rng, 44)), n);
+        count -= n;
+    }
+}
+
+static void random_series(uint64_t *rng, struct snapshot *s)
+{
+    static const char *const names[] = {"", "login", "cart", "gr\xc3\xbc\xc3\x9f"};
+    struct series *one =
+        snapshot_series(s, (uint32_t)check_below(rng, 3), names[check_below(rng, 4)]);
+    for (size_t i = 0; i < COUNTERS_N; i++)
+        if (check_below(rng, 2) == 0)
+            counters_set(&one->counters, i, check_random(rng) >> (24 + check_below(rng, 40)));
+    for (size_t k = 0; k < HIST_KINDS; k++)
+        if (check_below(rng, 2) == 0)
+            random_hist(rng, series_hist(one, (enum hist_kind)k), check_below(rng, 1000));
+    one->counters.completed =
+        one->hists[HIST_CORRECTED] == NULL ? 0 : hist_count(one->hists[HIST_CORRECTED]);
+}
+
+struct snapshot *random_snapshot(uint64_t *rng)
+{
+    struct snapshot *s = snapshot_new();
+    s->seq = 1 + check_below(rng, 1000);
+    s->from_ns = check_below(rng, 1000);
+    s->to_ns = s->from_ns + check_below(rng, 3);
+    s->intervals = 1;
+    s->cumulative = check_below(rng, 2);
+    s->backlog = check_below(rng, 100);
+    s->in_flight = check_below(rng, 100);
+    s->cpu_ns = check_below(rng, 1000000);
+    s->cpu_busy_ppm = check_below(rng, 1000000);
+    s->censored_age_ns = check_below(rng, 1000000);
+    for (uint64_t i = check_below(rng, 3); i > 0; i--)
+        random_series(rng, s);
+    for (uint64_t i = check_below(rng, 4); i > 0; i--)
+        s->status[SNAPSHOT_STATUS_MIN + check_below(rng, 500)] += check_below(rng, 5);
+    for (uint64_t i = check_below(rng, 30); i > 0; i--) {
+        char text[32];
+        snprintf(text, sizeof text, "error %u", (unsigned)check_below(rng, 60));
+        snapshot_add_error(s, text, check_below(rng, 9));
+    }
+    s->errors_other += check_below(rng, 3);
+    return s;
+}
+
+void assert_same_data(const struct snapshot *a, const struct snapshot *b)
+{
+    struct errmsg msg = {""};
+    ck_assert_msg(snapshot_same_data(a, b, &msg), "%s", msg.text);
+    ck_assert_str_eq(msg.text, "");
+}
+
+/* Everything that adding is about. */
+void assert_same_snapshot(const struct snapshot *a, const struct snapshot *b)
+{
+    assert_same_data(a, b);
+    ck_assert_uint_eq(a->from_ns, b->from_ns);
+    ck_assert_uint_eq(a->to_ns, b->to_ns);
+    ck_assert_uint_eq(a->intervals, b->intervals);
+    ck_assert_uint_eq(a->backlog, b->backlog);
+    ck_assert_uint_eq(a->in_flight, b->in_flight);
+    ck_assert_uint_eq(a->cpu_ns, b->cpu_ns);
+    ck_assert_uint_eq(a->cpu_busy_ppm, b->cpu_busy_ppm);
+    ck_assert_uint_eq(a->censored_age_ns, b->censored_age_ns);
+    ck_assert_uint_eq(a->n_errors, b->n_errors);
+}
