@@ -26,6 +26,7 @@ struct loop {
     struct event_base *base;
     SLIST_HEAD(, loop_signal) signals;
     bool stop;
+    unsigned holders;
 };
 
 struct loop_timer {
@@ -225,6 +226,22 @@ void loop_stop(struct loop *l)
 {
     l->stop = true;
     event_base_loopbreak(l->base);
+}
+
+void loop_hold(struct loop *l)
+{
+    l->holders++;
+}
+
+void loop_release(struct loop *l)
+{
+    l->holders--;
+}
+
+void loop_finish(struct loop *l)
+{
+    while (l->holders > 0)
+        loop_turn(l, 1);
 }
 
 /* --- timers ----------------------------------------------------------------------------------- */

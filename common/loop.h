@@ -29,6 +29,13 @@ void loop_turn(struct loop *l, int block);
 /* Ends loop_run after the current callback. Owner thread only (others: post to a mailbox). */
 void loop_stop(struct loop *l);
 
+/* An object that needs turns of the loop after its owner let go of it (a link that flushes) holds
+ * the loop until it is done; it must have a deadline of its own. loop_finish turns until nobody
+ * holds the loop: the last call before loop_free. Owner thread only. */
+void loop_hold(struct loop *l);
+void loop_release(struct loop *l);
+void loop_finish(struct loop *l);
+
 /* One-shot timer, re-armed as often as wanted; the callback runs on the loop's thread and may
  * re-arm or free its own timer. Freeing disarms. */
 typedef void (*loop_timer_fn)(void *arg);
