@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/link_url.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+#define ACCEPTED "accepted: tcp://HOST:PORT, tcp://[IPV6]:PORT, ipc:///PATH"
+
+static const char tcp_scheme[] = "tcp://";
+static const char ipc_scheme[] = "ipc://";
+
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+#define IPV6_CHARS "0123456789abcdefABCDEF:."
+#define HOST_MAX   253
+
+static const char *after(const char *url, const char *scheme)
+{
+    size_t n = strlen(scheme);
+    return strncmp(url, scheme, n) == 0 ? url + n : NULL;
+}
+
+const char *link_url_path(const char *url)
+{
+    return after(url, ipc_scheme);
+}
+
+static enum err check_path(const char *url, const char *path, struct errmsg *msg)
+{
+    const size_t max = sizeof((struct sockaddr_un *)0)->sun_path - 1;
+    if (path[0] != '/' || path[1] == '\0')
+        return errmsg_set(msg, ERR_INVALID, "address \"%s\": the path must be absolute (%s)", url,
+                          ACCEPTED);
+    if (strlen(path) > max)
+        return errmsg_set(msg, ERR_INVALID,
+                          "address \"%s\": the path has %zu bytes, a socket's path at most %zu",
+                          url, strlen(path), max);
+    return ERR_OK;
+}
+
+/* End of the host part (its ':'), NULL when the host is not acceptable. */
+static const char *skip_host(const char *host, enum link_url_use use)
+{
+    if (host[0] == '[') {
+        size_t n = strspn(host + 1, IPV6_CHARS);
+        return n >= 2 && host[1 + n] == ']' ? host + n + 2 : NULL;
+    }
+    if (use == LINK_URL_LISTEN && (host[0] == ':' || strncmp(host, "*:", 2) == 0))
+        return strchr(host, ':');
+    size_t n = strspn(host, NAME_CHARS);
+    return n > 0 && n <= HOST_MAX ? host + n : NULL;
+}
+
+static bool port_is_good(const char *text, enum link_url_use use)
+{
+    size_t n = strspn(text, "0123456789");
+    if (n == 0 || n > 5 || text[n] != '\0' || (n > 1 && text[0] == '0'))
+        return false;
+    unsigned long port = 0;
+    for (size_t i = 0; i < n; i++)
+        port = port * 10 + (unsigned long)(text[i] - '0');
+    return port <= 65535 && (port > 0 || use == LINK_URL_LISTEN);
+}
+
+static enum err check_host(const char *url, const char *host, enum link_url_use use,
+                           struct errmsg *msg)
+{
+    const char *end = skip_host(host, use);
+    if (end == NULL || (*end != ':' && *end != '\0'))
+        return errmsg_set(msg, ERR_INVALID, "address \"%s\": no usable host (%s)", url, ACCEPTED);
+    if (*end == '\0')
+        return errmsg_set(msg, ERR_INVALID, "address \"%s\": the port is missing (%s)", url,
+                          ACCEPTED);
+    if (!port_is_good(end + 1, use))
+        return errmsg_set(msg, ERR_INVALID, "address \"%s\": port \"%s\" is not in %d..65535", url,
+                          end + 1, use == LINK_URL_DIAL);
+    return ERR_OK;
+}
+
+enum err link_url_check(const char *url, enum link_url_use use, struct errmsg *msg)
+{
+    const char *host = after(url, tcp_scheme);
+    if (host != NULL)
+        return check_host(url, host, use, msg);
+    const char *path = link_url_path(url);
+    if (path != NULL)
+        return check_path(url, path, msg);
+    return errmsg_set(msg, ERR_INVALID, "address \"%s\": unknown scheme (%s)", url, ACCEPTED);
+}
+
+void link_url_label(const char *url, char *buf, size_t cap)
+{
+    const char *rest = strstr(url, "://");
+    if (rest == NULL)
+        snprintf(buf, cap, "%s", url);
+    else
+        snprintf(buf, cap, "%.*s %s", (int)(rest - url), url, rest + 3);
+}
+
+void link_url_with_port(const char *url, unsigned port, char *buf, size_t cap)
+{
+    const char *colon = strrchr(url, ':');
+    if (link_url_path(url) != NULL || colon == NULL)
+        snprintf(buf, cap, "%s", url);
+    else
+        snprintf(buf, cap, "%.*s:%u", (int)(colon - url), url, port);
+}
