@@ -6,7 +6,7 @@ in_tree "$1"
 
 check_one() {
     local file=$1 shell='bash'
-    grep -qE -m 1 '^#!/bin/sh|^# shellcheck shell=sh' < <(head -n 1 "$file") && shell="sh"
+    grep -qE -m 1 '^#!/bin/sh|^# shellcheck shell=sh' < <(head -n 1 "$file") && shell='sh'
     "$shell" -n "$file" 2>&1
     if command -v shellcheck >/dev/null; then
         # Sourced files are checked by themselves; the note that they were not followed says nothing.
