@@ -62,4 +62,8 @@ breaks words 'common/c.h:1: the SPDX' common/c.h 'int c(void);'
 breaks format 'common/a.h:3:' common/a.h 'int   c(void);'
 breaks shell 'run:' run 'if true; then'
 breaks links 'docs/a.md:2: the link leads nowhere: gone.md' docs/a.md '[gone](gone.md#x)'
+# shellcheck disable=SC2016
+breaks links 'docs/a.md:2: there is no common/b' docs/a.md 'see `common/b` and `common/*.h`'
+# shellcheck disable=SC2016
+breaks links '' docs/a.md 'see `common/a`, `common/*.h` and `common`'
 exit "$failed"
