@@ -132,3 +132,20 @@ enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_
             parts[i].threads = parts[i].connections;
     return ERR_OK;
 }
+
+enum err plan_part_check(const struct plan_part *part, struct errmsg *msg)
+{
+    if (part->weight == 0 || part->first >= part->total || part->weight > part->total - part->first)
+        return errmsg_set(msg, ERR_INVALID,
+                          "residues %" PRIu32 "+%" PRIu32 " of %" PRIu32
+                          ": accepted is a part of at least 1 inside the total",
+                          part->first, part->weight, part->total);
+    if (part->threads == 0 || part->threads > PLAN_THREADS_MAX)
+        return errmsg_set(msg, ERR_INVALID, "threads %" PRIu32 ": accepted is 1 to %d",
+                          part->threads, PLAN_THREADS_MAX);
+    if (part->connections < part->threads || part->connections > PLAN_CONNECTIONS_MAX)
+        return errmsg_set(msg, ERR_INVALID,
+                          "connections %" PRIu32 ": accepted is the %" PRIu32 " threads to %d",
+                          part->connections, part->threads, PLAN_CONNECTIONS_MAX);
+    return ERR_OK;
+}
