@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* The table is static: the module is included. */
+#include "proto/plan_codec.c"
+
+#include <stdio.h>
+
+#include "common/clock.h"
+#include "proto/msg.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/mem_watch.h"
+#include "tests/lib/protocol_doc.h"
+
+static char *random_line(uint64_t *rng, const char *prefix, size_t max)
+{
+    size_t start = strlen(prefix), len = start + check_below(rng, max - start + 1);
+    char *s = mem_calloc(len + 1, 1);
+    memcpy(s, prefix, start);
+    for (size_t i = start; i < len; i++)
+        s[i] = (char)('!' + check_below(rng, '~' - '!' + 1));
+    return s;
+}
+
+static void random_request(uint64_t *rng, struct plan *p)
+{
+    static const char *const methods[] = {"GET", "POST", "purge", "M-SEARCH"};
+    size_t max = check_below(rng, 10) == 0 ? PLAN_URL_MAX : 60;
+    p->url = random_line(rng, "http://h/", max);
+    p->method = mem_strdup(methods[check_below(rng, 4)]);
+    for (uint64_t n = check_below(rng, 5); n > 0; n--) {
+        char *line = random_line(rng, "X-Test: ", max);
+        option_list_add(&p->headers, line);
+        mem_free(line);
+    }
+    if (check_below(rng, 2) == 0)
+        return;
+    p->body_len = check_below(rng, 500);
+    p->body = mem_calloc(p->body_len + 1, 1);
+    for (size_t i = 0; i < p->body_len; i++)
+        p->body[i] = (uint8_t)check_random(rng);
+}
+
+/* One that plan_check could have made. */
+static void random_plan(uint64_t *rng, struct plan *p)
+{
+    plan_defaults(p);
+    p->rate = (struct rate){1 + check_below(rng, 1000000), 1 + check_below(rng, 3600)};
+    p->duration_ns = NS_PER_SEC * (1 + check_below(rng, 3600));
+    p->requests = check_below(rng, 2) ? UINT64_MAX : 1 + check_below(rng, 1000000);
+    p->forever = check_below(rng, 4) == 0;
+    if (p->forever) {
+        p->duration_ns = NS_NEVER;
+        p->requests = UINT64_MAX;
+    }
+    p->timeout_ns = NS_PER_SEC + check_below(rng, NS_PER_SEC);
+    p->interval_ns = NS_PER_SEC + check_below(rng, NS_PER_SEC);
+    p->threads = (uint32_t)check_below(rng, 5);
+    p->connections = check_below(rng, 2) ? 0 : 4 + (uint32_t)check_below(rng, 1000);
+    random_request(rng, p);
+}
+
+static void assert_same(const struct plan *a, const struct plan *b)
+{
+    for (size_t i = 0; i < N_SCALARS; i++) {
+        size_t size = scalars[i].type == WIRE_U64 ? 8 : scalars[i].type == WIRE_U32 ? 4 : 1;
+        ck_assert_msg(memcmp((const char *)a + scalars[i].offset,
+                             (const char *)b + scalars[i].offset, size) == 0,
+                      "%s differs", scalars[i].name);
+    }
+    ck_assert_str_eq(a->url, b->url);
+    ck_assert_str_eq(a->method, b->method);
+    ck_assert_uint_eq(a->headers.n, b->headers.n);
+    for (size_t i = 0; i < a->headers.n; i++)
+        ck_assert_str_eq(a->headers.items[i], b->headers.items[i]);
+    ck_assert_int_eq(a->body == NULL, b->body == NULL);
+    ck_assert_uint_eq(a->body_len, b->body_len);
+    if (a->body_len > 0)
+        ck_assert_int_eq(memcmp(a->body, b->body, a->body_len), 0);
+}
+
+/* From a copy of exactly that size, so that a sanitizer sees the first byte too many. */
+static enum err decode(const uint8_t *buf, size_t len, struct plan *p, struct errmsg *msg)
+{
+    uint8_t *copy = malloc(len == 0 ? 1 : len);
+    memcpy(copy, buf, len);
+    msg->text[0] = '\0';
+    enum err e = plan_decode(copy, len, p, msg);
+    free(copy);
+    ck_assert_int_eq(msg->text[0] == '\0', e == ERR_OK); /* every refusal says why */
+    return e;
+}
+
+START_TEST(test_plans_come_back)
+{
+    uint64_t rng = check_seed();
+    for (int i = 0; i < 500; i++) {
+        struct plan p, back;
+        struct errmsg msg;
+        uint8_t *buf;
+        size_t len;
+        random_plan(&rng, &p);
+        ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
+        enum err e = decode(buf, len, &back, &msg);
+        ck_assert_msg(e == ERR_OK, "%s", msg.text);
+        assert_same(&p, &back);
+        mem_free(buf);
+        plan_clear(&p);
+        plan_clear(&back);
+    }
+    ck_assert_uint_eq(mem_watch.live, 0);
+}
+END_TEST
+
+START_TEST(test_the_largest_plan_fits_a_frame)
+{
+    struct plan p, back;
+    struct errmsg msg;
+    uint8_t *buf;
+    size_t len;
+    plan_defaults(&p);
+    p.rate = (struct rate){1, 1};
+    p.requests = 1;
+    p.method = mem_strdup("PUT");
+    p.url = mem_calloc(PLAN_URL_MAX + 1, 1);
+    memset(p.url, 'u', PLAN_URL_MAX);
+    memcpy(p.url, "http://h/", 9);
+    char *line = mem_calloc(PLAN_HEADER_LINE_MAX + 1, 1);
+    memset(line, 'h', PLAN_HEADER_LINE_MAX);
+    line[1] = ':';
+    for (int i = 0; i < PLAN_HEADERS_MAX; i++)
+        option_list_add(&p.headers, line);
+    p.body_len = PLAN_BODY_MAX;
+    p.body = mem_calloc(p.body_len, 1);
+    ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
+    ck_assert_uint_le(len, MSG_BLOB_MAX);
+    enum err e = decode(buf, len, &back, &msg);
+    ck_assert_msg(e == ERR_OK, "%s", msg.text);
+    assert_same(&p, &back);
+    plan_clear(&back);
+    mem_free(buf);
+    option_list_add(&p.headers, line); /* one too many */
+    ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
+    ck_assert_int_eq(decode(buf, len, &back, &msg), ERR_TOO_BIG);
+    mem_free(buf);
+    mem_free(line);
+    plan_clear(&p);
+}
+END_TEST
+
+START_TEST(test_cut_bytes_are_refused_and_freed)
+{
+    uint64_t rng = check_seed();
+    for (int turn = 0; turn < 20; turn++) {
+        struct plan p, back;
+        struct errmsg msg;
+        uint8_t *buf;
+        size_t len;
+        random_plan(&rng, &p);
+        ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
+        size_t live = mem_watch.live;
+        for (size_t cut = 0; cut < len; cut += 1 + len / 200) {
+            ck_assert_int_ne(decode(buf, cut, &back, &msg), ERR_OK);
+            ck_assert_uint_eq(mem_watch.live, live);
+            ck_assert_ptr_null(back.url); /* cleared */
+        }
+        mem_free(buf);
+        plan_clear(&p);
+    }
+}
+END_TEST
+
+START_TEST(test_mutants_are_refused_or_whole)
+{
+    uint64_t rng = check_seed();
+    for (int turn = 0; turn < 100; turn++) {
+        struct plan p, back;
+        struct errmsg msg;
+        uint8_t *buf;
+        size_t len;
+        random_plan(&rng, &p);
+        ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
+        size_t live = mem_watch.live;
+        for (int i = 0; i < 200; i++) {
+            size_t at = check_below(&rng, check_below(&rng, 2) ? len : 80);
+            uint8_t old = buf[at];
+            buf[at] = (uint8_t)check_random(&rng);
+            if (decode(buf, len, &back, &msg) == ERR_OK) {
+                ck_assert_int_eq(plan_validate(&back, &msg), ERR_OK);
+                plan_clear(&back);
+            }
+            ck_assert_uint_eq(mem_watch.live, live);
+            buf[at] = old;
+        }
+        mem_free(buf);
+        plan_clear(&p);
+    }
+}
+END_TEST
+
+/* What plan_check would never have let through is refused by the agent as well. */
+START_TEST(test_the_receiver_checks_for_itself)
+{
+    static const struct {
+        const char *url, *method, *header, *says;
+    } rows[] = {
+        {"http://h/\r\nX: y", "GET", NULL, "URL"},  {"http://h/", "GE T", NULL, "method"},
+        {"http://h/", "", NULL, "method"},          {"http://h/", "GET", "X: a\r\nY: b", "header"},
+        {"http://h/", "GET", "no colon", "header"}, {"", "GET", NULL, "URL"},
+    };
+    uint64_t rng = check_seed();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct plan p, back;
+        struct errmsg msg;
+        uint8_t *buf;
+        size_t len;
+        random_plan(&rng, &p);
+        mem_free(p.url);
+        mem_free(p.method);
+        p.url = mem_strdup(rows[i].url);
+        p.method = mem_strdup(rows[i].method);
+        if (rows[i].header != NULL)
+            option_list_add(&p.headers, rows[i].header);
+        ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
+        ck_assert_int_eq(decode(buf, len, &back, &msg), ERR_INVALID);
+        ck_assert_msg(strstr(msg.text, rows[i].says) != NULL, "'%s' does not name '%s'", msg.text,
+                      rows[i].says);
+        ck_assert_ptr_null(back.url);
+        mem_free(buf);
+        plan_clear(&p);
+    }
+}
+END_TEST
+
+START_TEST(test_malformed_plans_are_refused)
+{
+    static const struct {
+        enum err err;
+        uint8_t bytes[16];
+        size_t len;
+    } rows[] = {
+        {ERR_CORRUPT, {0x80}, 1},                                              /* nothing */
+        {ERR_CORRUPT, {0x90}, 1},                                              /* not a map */
+        {ERR_CORRUPT, {0x82, PLAN_URL, 0xa1, 'u', PLAN_URL, 0xa1, 'v'}, 7},    /* twice */
+        {ERR_CORRUPT, {0x82, PLAN_BODY, 0xc4, 0, PLAN_BODY, 0xc4, 0}, 7},      /* twice */
+        {ERR_CORRUPT, {0x82, PLAN_HEADERS, 0x90, PLAN_HEADERS, 0x90}, 5},      /* twice */
+        {ERR_CORRUPT, {0x81, PLAN_URL, 0xa2, 'u', 0}, 5},                      /* NUL */
+        {ERR_CORRUPT, {0x81, PLAN_HEADERS, 0x92, 0xa1, 'x', 0xa2, 'y', 0}, 8}, /* NUL */
+        {ERR_TRUNCATED, {0xdf, 0x0f, 0xff, 0xff, 0xff}, 5},                    /* bombs */
+        {ERR_TRUNCATED, {0x81, PLAN_HEADERS, 0xdd, 0x0f, 0xff, 0xff, 0xff}, 7},
+        {ERR_TRUNCATED, {0x81, PLAN_BODY, 0xc6, 0x00, 0x3f, 0xff, 0xff}, 7},
+        {ERR_TRUNCATED, {0x81, PLAN_URL, 0xdb, 0xff, 0xff, 0xff, 0xff}, 7},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct plan p;
+        struct errmsg msg;
+        size_t live = mem_watch.live;
+        mem_watch_reset();
+        enum err e = decode(rows[i].bytes, rows[i].len, &p, &msg);
+        ck_assert_msg(e == rows[i].err, "row %zu: %s instead of %s", i, err_str(e),
+                      err_str(rows[i].err));
+        ck_assert_uint_eq(mem_watch.live, live);
+        ck_assert_uint_le(mem_watch.bytes, 64);
+    }
+}
+END_TEST
+
+START_TEST(test_the_document_agrees)
+{
+    protocol_doc_fields(TEST_DATA_DIR, "Plan scalars", scalars, N_SCALARS);
+    char text[512];
+    snprintf(text, sizeof text,
+             "| %d | scalars | map | yes |\n| %d | url | str, at most %d | yes |\n"
+             "| %d | method | str, at most %d | yes |\n"
+             "| %d | headers | array of at most %d str, each at most %d | no |\n"
+             "| %d | body | bin, at most %u | no |\n",
+             PLAN_SCALARS, PLAN_URL, PLAN_URL_MAX, PLAN_METHOD, PLAN_METHOD_MAX, PLAN_HEADERS,
+             PLAN_HEADERS_MAX, PLAN_HEADER_LINE_MAX, PLAN_BODY, PLAN_BODY_MAX);
+    protocol_doc_has(TEST_DATA_DIR, "Plan", text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("plan_codec");
+    TCase *t = tcase_create("plan_codec");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, test_plans_come_back);
+    tcase_add_test(t, test_the_largest_plan_fits_a_frame);
+    tcase_add_test(t, test_cut_bytes_are_refused_and_freed);
+    tcase_add_test(t, test_mutants_are_refused_or_whole);
+    tcase_add_test(t, test_the_receiver_checks_for_itself);
+    tcase_add_test(t, test_malformed_plans_are_refused);
+    tcase_add_test(t, test_the_document_agrees);
+    suite_add_tcase(s, t);
+    return check_main(s);
+}
