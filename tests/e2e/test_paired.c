@@ -67,7 +67,10 @@ static void compile_request(struct bench *b, const char *url)
     struct errmsg msg = {{0}};
     plan_defaults(&plan);
     plan.url = mem_strdup(url);
+    plan.rate = (struct rate){1, 1};
+    plan.rate_set = true;
     setenv("HAMMER_TEST_INDEX", "1", 1);
+    ck_assert_msg(plan_check(&plan, &msg) == ERR_OK, "%s", msg.text);
     ck_assert_msg(url_parse(url, &parts, &msg) == ERR_OK, "%s", msg.text);
     ck_assert_msg(target_resolve(parts.host, parts.port, &b->target, &msg) == ERR_OK, "%s",
                   msg.text);

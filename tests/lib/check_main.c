@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/log.h"
+
 uint64_t check_seed(void)
 {
     const char *given = getenv("HAMMER_TEST_SEED");
@@ -22,6 +24,7 @@ uint64_t check_seed(void)
 
 int check_main(Suite *s)
 {
+    log_open("test", LOG_LEVEL_ERROR);
     printf("seed: HAMMER_TEST_SEED=%" PRIu64 "\n", check_seed());
     fflush(stdout);
     SRunner *runner = srunner_create(s);

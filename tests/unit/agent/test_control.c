@@ -146,6 +146,8 @@ static void prepare(struct world *w, void *conn, uint64_t command)
     plan.rate = (struct rate){100, 1};
     plan.rate_set = true;
     plan.duration_ns = NS_PER_SEC;
+    plan.duration_set = true;
+    ck_assert_int_eq(plan_check(&plan, NULL), ERR_OK);
     ck_assert_int_eq(plan_encode(&plan, &blob, &len), ERR_OK);
     m.prepare.command = command;
     m.prepare.plan = (struct wire_blob){blob, len};
