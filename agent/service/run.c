@@ -314,6 +314,7 @@ static void emit(struct run *r, uint64_t until)
     s->intervals = (uint32_t)((span + r->plan.interval_ns - 1) / r->plan.interval_ns);
     if (s->intervals == 0)
         s->intervals = 1;
+    r->total->intervals += s->intervals;
     r->emitted = until;
     struct run_info info = {.snapshot = s};
     tell(r, RUN_SNAPSHOT, &info);
@@ -323,7 +324,8 @@ static void finish(struct run *r)
 {
     struct run_info info = {
         .snapshot = r->total, .ended_ns = clock_mono_ns(), .started_ns = r->started_ns};
-    r->total->to_ns = r->last_to_ns;
+    if (r->total->intervals > 0)
+        r->total->to_ns = r->last_to_ns;
     r->total = NULL;
     sm_move(&r->sm, RUN_STATE_ENDED);
     tell(r, RUN_ENDED, &info);
