@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/pinned.h"
 #include "tests/lib/protocol_doc.h"
 
 static uint8_t blob_bytes[300];
@@ -341,6 +342,23 @@ START_TEST(test_sanitising_twice_changes_nothing)
 }
 END_TEST
 
+/* What older programs wrote must stay readable: one message of each type is pinned. */
+START_TEST(test_encodings_are_pinned)
+{
+    uint64_t rng = 1;
+    for (size_t i = 0; i < N_MESSAGES; i++) {
+        struct msg m = random_msg(&rng, &messages[i]);
+        uint8_t *frame;
+        size_t len;
+        char name[64];
+        ck_assert_int_eq(msg_encode(&m, &frame, &len), ERR_OK);
+        snprintf(name, sizeof name, "msg/%s", messages[i].name);
+        pinned_check(TEST_DATA_DIR, name, frame, len);
+        mem_free(frame);
+    }
+}
+END_TEST
+
 START_TEST(test_the_document_agrees)
 {
     for (size_t i = 0; i < N_MESSAGES; i++) {
@@ -374,6 +392,7 @@ int main(void)
     tcase_add_test(t, test_the_largest_message_fits_a_frame);
     tcase_add_test(t, test_texts_are_printable);
     tcase_add_test(t, test_sanitising_twice_changes_nothing);
+    tcase_add_test(t, test_encodings_are_pinned);
     tcase_add_test(t, test_the_document_agrees);
     suite_add_tcase(s, t);
     return check_main(s);

@@ -8,6 +8,7 @@
 #include "proto/msg.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/mem_watch.h"
+#include "tests/lib/pinned.h"
 #include "tests/lib/protocol_doc.h"
 
 static char *random_line(uint64_t *rng, const char *prefix, size_t max)
@@ -263,6 +264,25 @@ START_TEST(test_malformed_plans_are_refused)
 }
 END_TEST
 
+/* What older programs wrote must stay readable. */
+START_TEST(test_encodings_are_pinned)
+{
+    uint64_t rng = 1;
+    for (int i = 0; i < 8; i++) {
+        struct plan p;
+        uint8_t *buf;
+        size_t len;
+        char name[32];
+        random_plan(&rng, &p);
+        ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
+        snprintf(name, sizeof name, "plan/plan%d", i);
+        pinned_check(TEST_DATA_DIR, name, buf, len);
+        mem_free(buf);
+        plan_clear(&p);
+    }
+}
+END_TEST
+
 START_TEST(test_the_document_agrees)
 {
     protocol_doc_fields(TEST_DATA_DIR, "Plan scalars", scalars, N_SCALARS);
@@ -289,6 +309,7 @@ int main(void)
     tcase_add_test(t, test_mutants_are_refused_or_whole);
     tcase_add_test(t, test_the_receiver_checks_for_itself);
     tcase_add_test(t, test_malformed_plans_are_refused);
+    tcase_add_test(t, test_encodings_are_pinned);
     tcase_add_test(t, test_the_document_agrees);
     suite_add_tcase(s, t);
     return check_main(s);

@@ -6,6 +6,7 @@
 
 #include "tests/lib/check_main.h"
 #include "tests/lib/mem_watch.h"
+#include "tests/lib/pinned.h"
 #include "tests/lib/protocol_doc.h"
 #include "tests/lib/random_snapshot.h"
 
@@ -489,6 +490,47 @@ START_TEST(test_what_does_not_fit_a_frame_is_not_made)
 }
 END_TEST
 
+static void pin(struct snapshot *s, const char *name)
+{
+    uint8_t *buf;
+    size_t len;
+    ck_assert_int_eq(snapshot_encode(s, &buf, &len), ERR_OK);
+    pinned_check(TEST_DATA_DIR, name, buf, len);
+    mem_free(buf);
+    snapshot_free(s);
+}
+
+/* What older programs wrote must stay readable. */
+START_TEST(test_encodings_are_pinned)
+{
+    pin(snapshot_new(), "snapshot/empty");
+    pin(small_snapshot(), "snapshot/small");
+    struct snapshot *all = snapshot_new(); /* every member, counter and kind */
+    *all = (struct snapshot){.seq = 1000000,
+                             .from_ns = 1000000000,
+                             .to_ns = 2000000000,
+                             .intervals = 2,
+                             .cumulative = true,
+                             .backlog = 1,
+                             .in_flight = 2,
+                             .cpu_ns = 3,
+                             .cpu_busy_ppm = 4,
+                             .censored_age_ns = 5,
+                             .errors_other = 6};
+    struct series *one = snapshot_series(all, 3, "gr\xc3\xbc\xc3\x9f");
+    for (size_t i = 0; i < COUNTERS_N; i++)
+        counters_set(&one->counters, i, i + 1);
+    for (size_t k = 0; k < HIST_KINDS; k++)
+        for (uint64_t i = 0; i < one->counters.completed; i++)
+            hist_record(series_hist(one, (enum hist_kind)k), 1000 << (3 * i), 1);
+    for (size_t code = SNAPSHOT_STATUS_MIN; code <= SNAPSHOT_STATUS_MAX; code += 101)
+        all->status[code] = code;
+    for (int i = 0; i < 5; i++)
+        snapshot_add_error(all, &"read: reset"[i], 1 + (unsigned)i);
+    pin(all, "snapshot/all");
+}
+END_TEST
+
 START_TEST(test_the_document_agrees)
 {
     protocol_doc_fields(TEST_DATA_DIR, "Snapshot scalars", scalars, N(scalars));
@@ -530,6 +572,7 @@ int main(void)
     tcase_add_test(t, test_bombs_allocate_nothing);
     tcase_add_test(t, test_a_large_geometry_allocates_nothing);
     tcase_add_test(t, test_what_does_not_fit_a_frame_is_not_made);
+    tcase_add_test(t, test_encodings_are_pinned);
     tcase_add_test(t, test_the_document_agrees);
     suite_add_tcase(s, t);
     return check_main(s);
