@@ -14,8 +14,11 @@
  * with frames of a 4-byte big-endian length, delivered on the loop's thread. nng's own threads only
  * queue completions and stamp the time. "Up" means bytes can be sent, not that the peer is hammer:
  * only WELCOME says so. A peer that is gone may never say FIN: a link that hears nothing for
- * `silence_ms` goes down by itself. See docs/decisions for why nng's SP sockets are not used.
- * Call link_block_signals before the first other call of the process and never fork after it.
+ * `silence_ms` goes down by itself. docs/decisions/0001 says why nng's SP sockets are not used.
+ * Call link_block_signals before the first other call of the process and never fork after it
+ * without exec. A link costs two descriptors. All calls on the loop's thread, also from inside
+ * callbacks; callbacks never come from inside a call. End of a program: close all, loop_finish
+ * (lets flushes end), loop_free.
  */
 
 struct link;
@@ -63,18 +66,22 @@ void link_set_frame_max(struct link *l, size_t max);
 /* 0 switches the watchdog off (default). */
 void link_set_silence(struct link *l, uint64_t silence_ms);
 
-/* Queues a copy of the frame. ERR_BUSY when more than LINK_QUEUE_MAX frames or LINK_QUEUE_BYTES are
- * unsent (nothing is queued), ERR_CLOSED when the link is down. Never blocks. */
+/* Queues a copy of the frame. ERR_BUSY when LINK_QUEUE_MAX frames are unsent or LINK_QUEUE_BYTES
+ * would be (nothing is queued; there is no event when there is room again: try later), ERR_CLOSED
+ * when the link is down, ERR_STATE before LINK_UP, ERR_INVALID when len is 0, ERR_TOO_BIG over
+ * LINK_QUEUE_BYTES. Never blocks. */
 #define LINK_QUEUE_MAX   64
 #define LINK_QUEUE_BYTES (32u << 20)
 enum err link_send(struct link *l, const void *frame, size_t len) MUST_CHECK;
 /* Frames accepted by link_send and not yet handed to the kernel. */
 size_t link_queued(const struct link *l);
-/* "tcp 127.0.0.1:54321" for logs. */
+/* "tcp 127.0.0.1:54321", "ipc pid 4711 uid 1000" (accepted), "ipc /run/x" (dialled); for logs. */
 const char *link_peer(const struct link *l);
 
 /* No callback after this; queued frames are dropped unless flush_ms > 0: then they get that long to
- * leave. Memory goes away after the loop turn. NULL is fine. */
+ * leave, and after the last one the peer gets up to 200 ms of it to read and close first; what it
+ * still sends is discarded. The flush needs the loop to turn: see loop_finish. Otherwise memory
+ * goes away now, or when the link's own callback returns. NULL is fine. */
 void link_close(struct link *l, uint64_t flush_ms);
 
 #endif
