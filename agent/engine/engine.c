@@ -34,6 +34,7 @@ struct engine {
     void *client;
     uint64_t give_up_ns; /* no send from here on: end of the schedule + timeout */
     uint64_t drained_ns; /* DRAINING ends here at the latest */
+    uint32_t idle_seen;  /* idle connections when we last looked */
     int fault;           /* last enum client_fault, -1 = none */
     int fault_code;
     bool dispatching; /* a submit may complete at once and call back into dispatch */
@@ -55,10 +56,13 @@ static uint32_t idle(const struct engine *e)
     return e->cfg.ops->idle(e->client);
 }
 
-/* Must see the idle count that held until `now_ns`: a slot's class depends on it. */
+/* A slot's class depends on how many connections were idle UNTIL now: the one whose becoming free
+ * brings us here was not, and one that was lost meanwhile is of no use. */
 static void note_due(struct engine *e, uint64_t now_ns)
 {
-    uint64_t n = pacer_advance(&e->pacer, now_ns, idle(e));
+    uint32_t idle_now = idle(e);
+    uint32_t usable = idle_now < e->idle_seen ? idle_now : e->idle_seen;
+    uint64_t n = pacer_advance(&e->pacer, now_ns, usable);
     if (n > 0)
         recorder_due(e->cfg.recorder, n);
 }
@@ -85,6 +89,7 @@ static void dispatch(struct engine *e, uint64_t now_ns)
         send_oldest(e, at_ns);
     }
     e->dispatching = false;
+    e->idle_seen = idle(e);
 }
 
 static void on_done(void *arg, const struct client_result *r)
@@ -102,6 +107,8 @@ static void on_ready(void *arg, uint64_t now_ns)
     struct engine *e = arg;
     if (in_phase(e, ENGINE_SENDING))
         dispatch(e, stamp(e, now_ns));
+    else
+        e->idle_seen = idle(e);
 }
 
 static void on_fault(void *arg, enum client_fault f, int code)

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/engine_rig.h"
+
+#include <check.h>
+#include <inttypes.h>
+
+#include "agent/client/client_null.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "tests/lib/client_tap.h"
+
+static void on_submitted(void *arg, uint64_t tag, uint64_t due_ns, uint64_t sent_ns)
+{
+    struct rig *r = arg;
+    ck_assert_uint_eq(engine_phase(r->engine), ENGINE_SENDING);
+    ck_assert_msg(tag == r->sent, "request %" PRIu64 " sent after %" PRIu64, tag, r->sent);
+    ck_assert_uint_ge(sent_ns, due_ns);
+    ck_assert_uint_ge(sent_ns, r->last_sent_ns);
+    r->last_sent_ns = sent_ns;
+    r->sent++;
+    if (tag < r->capacity) {
+        r->requests[tag].due_ns = due_ns;
+        r->requests[tag].sent_ns = sent_ns;
+    }
+    if (r->answer != NULL)
+        r->answer(r, tag, sent_ns);
+}
+
+static void on_result(void *arg, const struct client_result *res)
+{
+    struct rig *r = arg;
+    ck_assert_int_ne(engine_phase(r->engine), ENGINE_ENDED);
+    ck_assert_uint_lt(res->tag, r->sent);
+    ck_assert_uint_ge(res->done_ns, res->sent_ns);
+    r->done++;
+    if (res->tag >= r->capacity)
+        return;
+    struct rig_request *q = &r->requests[res->tag];
+    ck_assert_msg(q->outcome == OUTCOMES, "request %" PRIu64 " done twice", res->tag);
+    ck_assert_uint_eq(q->due_ns, res->due_ns);
+    ck_assert_uint_eq(q->sent_ns, res->sent_ns);
+    q->outcome = res->outcome;
+    q->done_ns = res->done_ns;
+}
+
+struct rig *rig_new(const struct rig_config *cfg)
+{
+    struct rig *r = mem_calloc(1, sizeof *r);
+    struct share all = {1, 0, 1, 1, 0};
+    struct engine_config ec = {.timeout_ns = cfg->timeout_ns, .now = cfg->now};
+    struct errmsg msg = {{0}};
+    r->ops = client_tap_ops();
+    ec.ops = &r->ops;
+    ec.recorder = r->recorder = recorder_new(0);
+    ec.env.connections = cfg->connections;
+    ck_assert_int_eq(
+        schedule_init(&ec.schedule, &cfg->rate, &all, cfg->duration_ns, cfg->requests, &msg),
+        ERR_OK);
+    ck_assert_int_eq(engine_new(&ec, &r->engine, &msg), ERR_OK);
+    r->capacity = cfg->capacity;
+    r->requests = mem_calloc(cfg->capacity, sizeof *r->requests);
+    for (uint64_t i = 0; i < cfg->capacity; i++)
+        r->requests[i] = (struct rig_request){UINT64_MAX, UINT64_MAX, UINT64_MAX, OUTCOMES};
+    struct client_null_hooks hooks = {r, on_submitted, cfg->reconnect_ns};
+    client_null_set_hooks(engine_client(r->engine), &hooks);
+    client_tap_watch(engine_client(r->engine), on_result, r);
+    engine_open(r->engine, RIG_T0 - NS_PER_SEC);
+    engine_pump(r->engine, RIG_T0 - NS_PER_SEC);
+    ck_assert_int_eq(engine_phase(r->engine), ENGINE_READY);
+    engine_start(r->engine, RIG_T0);
+    return r;
+}
+
+/* What the part must hold if it is true to what was seen at the client. */
+struct seen {
+    uint64_t outcomes[OUTCOMES + 1];
+    uint64_t corrected_sum, uncorrected_sum, wait_sum, lag_sum, oldest_ns;
+};
+
+static struct seen look(const struct rig *r)
+{
+    struct seen s = {0};
+    for (uint64_t i = 0; i < r->sent; i++) {
+        const struct rig_request *q = &r->requests[i];
+        s.outcomes[q->outcome]++;
+        s.wait_sum += q->sent_ns - q->due_ns;
+        if (q->outcome == OUTCOME_OK) {
+            s.corrected_sum += q->done_ns - q->due_ns;
+            s.uncorrected_sum += q->done_ns - q->sent_ns;
+        } else if (q->done_ns - q->due_ns > s.oldest_ns) {
+            s.oldest_ns = q->done_ns - q->due_ns;
+        }
+    }
+    return s;
+}
+
+static void check_followed(const struct rig *r)
+{
+    const struct part *p = r->part;
+    struct seen s = look(r);
+    ck_assert_uint_eq(s.outcomes[OUTCOMES], 0);
+    ck_assert_uint_eq(p->counters.ok, s.outcomes[OUTCOME_OK]);
+    ck_assert_uint_eq(p->counters.timeouts, s.outcomes[OUTCOME_TIMEOUT]);
+    ck_assert_uint_eq(p->counters.unfinished, s.outcomes[OUTCOME_UNFINISHED]);
+    ck_assert_uint_eq((uint64_t)p->hists[HIST_CORRECTED].sum, s.corrected_sum);
+    ck_assert_uint_eq((uint64_t)p->hists[HIST_UNCORRECTED].sum, s.uncorrected_sum);
+    ck_assert_uint_eq((uint64_t)(p->hists[HIST_WAIT].sum + p->hists[HIST_SEND_LAG].sum),
+                      s.wait_sum);
+    if (counters_unsent(&p->counters) == 0)
+        ck_assert_uint_eq(p->censored_age_ns, s.oldest_ns);
+    else
+        ck_assert_uint_ge(p->censored_age_ns, s.oldest_ns);
+}
+
+void rig_close(struct rig *r)
+{
+    struct errmsg msg = {{0}};
+    ck_assert_int_eq(engine_phase(r->engine), ENGINE_ENDED);
+    ck_assert_uint_eq(engine_wake(r->engine), NS_NEVER);
+    ck_assert_uint_eq(engine_backlog(r->engine), 0);
+    ck_assert_uint_eq(engine_in_flight(r->engine), 0);
+    struct part *p = r->part = recorder_take(r->recorder, true);
+    ck_assert_msg(counters_check(&p->counters, &msg) == ERR_OK, "%s", msg.text);
+    ck_assert_uint_eq(p->counters.sent, r->sent);
+    ck_assert_uint_eq(r->done, r->sent);
+    ck_assert_uint_eq(p->hists[HIST_CORRECTED].total, p->counters.completed);
+    ck_assert_uint_eq(p->hists[HIST_UNCORRECTED].total, p->counters.completed);
+    ck_assert_uint_eq(p->hists[HIST_WAIT].total, p->counters.waited);
+    ck_assert_uint_eq(p->hists[HIST_SEND_LAG].total, p->counters.sent - p->counters.waited);
+    if (r->sent <= r->capacity)
+        check_followed(r);
+}
+
+void rig_free(struct rig *r)
+{
+    client_tap_watch(engine_client(r->engine), NULL, NULL);
+    engine_free(r->engine);
+    recorder_free(r->recorder);
+    mem_free(r->requests);
+    mem_free(r);
+}
+
+bool rig_complete(struct rig *r, uint64_t tag, uint64_t now_ns)
+{
+    return client_null_complete(engine_client(r->engine), tag, 200, now_ns);
+}
+
+void rig_run(struct rig *r, uint64_t until_ns)
+{
+    uint64_t now_ns = 0;
+    for (int turns = 0; engine_wake(r->engine) <= until_ns; turns++) {
+        if (engine_wake(r->engine) > now_ns)
+            now_ns = engine_wake(r->engine);
+        engine_pump(r->engine, now_ns);
+        ck_assert_msg(turns < 10000000, "the engine does not come to rest");
+    }
+    engine_pump(r->engine, until_ns);
+}
