@@ -331,8 +331,9 @@ static void slot_lost(struct slot *s, int error, uint64_t now_ns)
         conn_close(&s->conn);
         slot_move(s, SLOT_RETRYING);
         slot_connect(s, now_ns);
-    } else if (s->write_error != 0) {
-        slot_fail(s, OUTCOME_WRITE, s->write_error, now_ns);
+    } else if (s->written < s->client->env.request->len) {
+        int why = s->write_error != 0 ? s->write_error : error;
+        slot_fail(s, OUTCOME_WRITE, why != 0 ? why : EPIPE, now_ns);
     } else {
         slot_fail(s, OUTCOME_READ, error, now_ns);
     }

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/h1_rig.h"
+
+#include <check.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/client/client_h1.h"
+#include "common/clock.h"
+#include "common/mem.h"
+
+/* check's own assertions allocate and write to a pipe each time; these run per request. */
+#define MUST(cond)                                                                                 \
+    do {                                                                                           \
+        if (!(cond))                                                                               \
+            ck_abort_msg("does not hold: %s", #cond);                                              \
+    } while (0)
+
+struct target rig_target(const uint16_t *ports, size_t n)
+{
+    struct target t = {.n = n};
+    for (size_t i = 0; i < n; i++) {
+        struct sockaddr_in sa = {.sin_family = AF_INET,
+                                 .sin_port = htons(ports[i]),
+                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        memcpy(&t.addrs[i].sa, &sa, sizeof sa);
+        t.addrs[i].len = sizeof sa;
+    }
+    return t;
+}
+
+struct request rig_request(const char *method, const char *path, size_t body)
+{
+    struct plan p = {.method = mem_strdup(method)};
+    char url[256];
+    struct url_parts u;
+    struct request r;
+    struct errmsg msg;
+    snprintf(url, sizeof url, "http://localhost%s", path);
+    ck_assert_int_eq(url_parse(url, &u, &msg), ERR_OK);
+    if (body > 0) {
+        p.body = mem_calloc(body, 1);
+        p.body_len = body;
+        memset(p.body, 'b', body);
+    }
+    ck_assert_int_eq(request_compile(&p, &u, &r, &msg), ERR_OK);
+    url_clear(&u);
+    mem_free(p.body);
+    mem_free(p.method);
+    return r;
+}
+
+static void check_result(const struct rig *r, const struct client_result *res)
+{
+    MUST(r->started);
+    MUST(res->tag < r->submitted);
+    MUST(res->due_ns == res->tag + 1);
+    MUST(res->sent_ns > 1000);
+    MUST(res->done_ns >= res->sent_ns);
+    MUST(res->attempts == 1 || res->attempts == 2);
+    MUST((res->outcome == OUTCOME_OK) == (res->status != 0));
+    MUST(res->receive_ns == UINT64_MAX || res->receive_ns < 20 * NS_PER_SEC);
+}
+
+static void on_done(void *arg, const struct client_result *res)
+{
+    struct rig *r = arg;
+    check_result(r, res);
+    MUST((r->ops->idle(r->client) + r->ops->in_flight(r->client)) < (r->env.connections));
+    if (res->tag < RIG_RESULTS_MAX) {
+        MUST(r->results[res->tag].sent_ns == 0); /* exactly once */
+        r->results[res->tag] = *res;
+    }
+    r->last = *res;
+    r->outcomes[res->outcome]++;
+    r->completed++;
+}
+
+static void on_ready(void *arg, uint64_t now_ns)
+{
+    struct rig *r = arg;
+    MUST(r->started);
+    MUST(now_ns > 0);
+    MUST(r->ops->idle(r->client) > 0);
+    r->readies++;
+}
+
+static void on_fault(void *arg, enum client_fault f, int code)
+{
+    struct rig *r = arg;
+    MUST(r->started);
+    r->faults[f]++;
+    r->fault_code = code;
+}
+
+static void on_timer(void *arg)
+{
+    (void)arg;
+}
+
+void rig_init(struct rig *r, const struct rig_config *cfg)
+{
+    struct errmsg msg;
+    memset(r, 0, sizeof *r);
+    r->request = cfg->request;
+    r->target = cfg->target;
+    r->ops = client_h1_ops();
+    ck_assert_int_eq(loop_new(&r->loop, &msg), ERR_OK);
+    r->timer = loop_timer_new(r->loop, on_timer, r);
+    r->env = (struct client_env){
+        .loop = r->loop,
+        .target = &r->target,
+        .request = &r->request,
+        .connections = cfg->connections == 0 ? 1 : cfg->connections,
+        .timeout_ns = (cfg->timeout_ms == 0 ? 5000 : cfg->timeout_ms) * NS_PER_MS,
+        .arg = r,
+        .done = on_done,
+        .ready = on_ready,
+        .fault = on_fault,
+    };
+    r->client = mem_calloc(1, r->ops->state_size);
+    ck_assert_int_eq(r->ops->init(r->client, &r->env, &msg), ERR_OK);
+    r->started = true;
+}
+
+void rig_open(struct rig *r, const struct rig_config *cfg)
+{
+    rig_init(r, cfg);
+    r->ops->open(r->client, clock_mono_ns());
+}
+
+void rig_close(struct rig *r)
+{
+    r->ops->stop(r->client, clock_mono_ns());
+    ck_assert_uint_eq(r->completed, r->submitted);
+    ck_assert_uint_eq(r->ops->in_flight(r->client), 0);
+    ck_assert_uint_eq(r->ops->idle(r->client), 0);
+    ck_assert_uint_eq(r->ops->connected(r->client), 0);
+    ck_assert_uint_eq(r->ops->deadline(r->client), NS_NEVER);
+    r->started = false;
+    rig_turn(r, 0); /* no callback afterwards */
+    r->ops->fini(r->client);
+    mem_free(r->client);
+    loop_timer_free(r->timer);
+    loop_free(r->loop);
+    request_clear(&r->request);
+}
+
+void rig_turn(struct rig *r, uint64_t ms)
+{
+    uint64_t now = clock_mono_ns(), wake = now + ms * NS_PER_MS;
+    uint64_t deadline = r->ops->deadline(r->client);
+    if (deadline <= now)
+        r->ops->expire(r->client, now);
+    deadline = r->ops->deadline(r->client);
+    MUST(deadline > now); /* expire leaves nothing behind */
+    loop_timer_at(r->timer, deadline < wake ? deadline : wake);
+    loop_turn(r->loop, ms > 0);
+    r->ops->traffic(r->client, &r->traffic);
+}
+
+void rig_wait(struct rig *r, const uint64_t *value, uint64_t at_least)
+{
+    uint64_t limit = clock_mono_ns() + RIG_LIMIT_MS * NS_PER_MS;
+    while (*value < at_least) {
+        if (clock_mono_ns() >= limit)
+            ck_abort_msg("still %lu, not %lu", (unsigned long)*value, (unsigned long)at_least);
+        rig_turn(r, 100);
+    }
+}
+
+void rig_wait_idle(struct rig *r, uint32_t idle)
+{
+    uint64_t limit = clock_mono_ns() + RIG_LIMIT_MS * NS_PER_MS;
+    while (r->ops->idle(r->client) < idle) {
+        if (clock_mono_ns() >= limit)
+            ck_abort_msg("never %u idle", idle);
+        rig_turn(r, 100);
+    }
+}
+
+void rig_submit(struct rig *r)
+{
+    uint64_t tag = r->submitted++;
+    MUST(r->ops->idle(r->client) > 0);
+    r->ops->submit(r->client, tag, tag + 1, clock_mono_ns());
+}
+
+void rig_run(struct rig *r, uint64_t n)
+{
+    uint64_t limit = clock_mono_ns() + RIG_LIMIT_MS * NS_PER_MS, end = r->submitted + n;
+    while (r->completed < end) {
+        while (r->submitted < end && r->ops->idle(r->client) > 0)
+            rig_submit(r);
+        if (clock_mono_ns() >= limit)
+            ck_abort_msg("%lu of %lu results", (unsigned long)r->completed, (unsigned long)end);
+        rig_turn(r, 100);
+    }
+}

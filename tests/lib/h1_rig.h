@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_TESTS_H1_RIG_H
+#define HAMMER_TESTS_H1_RIG_H
+
+#include "agent/client/client.h"
+#include "agent/client/target.h"
+
+/*
+ * Drives client_h1 without the engine: submits requests as connections become idle, keeps every
+ * result, checks the contract of client.h on the way (exactly one result per request, in done the
+ * slot is not idle yet, stamps in order). Every wait has a limit and fails the test when it passes.
+ */
+
+#define RIG_RESULTS_MAX 128
+#define RIG_LIMIT_MS    10000
+
+struct rig_config {
+    uint32_t connections; /* 0 = 1 */
+    uint64_t timeout_ms;  /* 0 = 5000: never reached in a good test */
+    struct request request;
+    struct target target;
+};
+
+struct rig {
+    struct loop *loop;
+    struct loop_timer *timer;
+    struct client_env env;
+    struct request request;
+    struct target target;
+    const struct client_ops *ops;
+    void *client;
+    bool started; /* callbacks are allowed */
+    uint64_t submitted, completed, readies;
+    uint64_t outcomes[OUTCOMES];
+    uint64_t faults[FAULTS];
+    int fault_code; /* of the last fault */
+    struct client_traffic traffic;
+    struct client_result results[RIG_RESULTS_MAX]; /* by tag, for the first tags */
+    struct client_result last;
+};
+
+/* Loopback target; several ports give several addresses. */
+struct target rig_target(const uint16_t *ports, size_t n);
+/* A request with `body` bytes of body. */
+struct request rig_request(const char *method, const char *path, size_t body);
+
+/* Everything but opening the connections. */
+void rig_init(struct rig *r, const struct rig_config *cfg);
+/* rig_init, then ops->open. */
+void rig_open(struct rig *r, const struct rig_config *cfg);
+void rig_close(struct rig *r);
+
+/* One turn: deadlines, socket events (waits at most ms). */
+void rig_turn(struct rig *r, uint64_t ms);
+/* Turns until *value >= at_least. */
+void rig_wait(struct rig *r, const uint64_t *value, uint64_t at_least);
+void rig_wait_idle(struct rig *r, uint32_t idle);
+/* Submits the next request; one must be idle. */
+void rig_submit(struct rig *r);
+/* Sends n more requests, each as soon as a connection is idle, and waits for all results. */
+void rig_run(struct rig *r, uint64_t n);
+
+#endif

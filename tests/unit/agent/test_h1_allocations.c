@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/lib/check_main.h"
+#include "tests/lib/h1_rig.h"
+#include "tests/lib/hostile_server.h"
+
+/*
+ * The steady state allocates nothing: counted by standing in front of glibc's allocator. A
+ * sanitizer brings its own allocator, so there is nothing to stand in front of.
+ */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COUNTING 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define COUNTING 0
+#endif
+#endif
+#ifndef COUNTING
+#define COUNTING 1
+#endif
+
+/* By thread: the server's threads share the process. */
+static _Thread_local uint64_t allocations;
+
+#if COUNTING
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t n);
+
+void *malloc(size_t n)
+{
+    allocations++;
+    return __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    allocations++;
+    return __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t n)
+{
+    allocations++;
+    return __libc_realloc(p, n);
+}
+#endif
+
+#define REQUESTS    100000
+#define ALLOC_BOUND 200
+
+START_TEST(test_the_count_counts)
+{
+    uint64_t before = allocations;
+    void *volatile p = malloc(1);
+    free(p);
+    ck_assert_uint_eq(allocations - before, COUNTING);
+}
+END_TEST
+
+START_TEST(test_steady_state)
+{
+    static const struct hostile_step script[] = {
+        {.op = HOSTILE_READ},
+        {.op = HOSTILE_SEND, .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"},
+        {.op = HOSTILE_AGAIN}};
+    const struct hostile_step *scripts[] = {script};
+    struct hostile_server *h = hostile_start(scripts, 1);
+    uint16_t port = hostile_port(h);
+    struct rig_config cfg = {
+        .connections = 8, .request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
+    struct rig r;
+    rig_open(&r, &cfg);
+    rig_wait_idle(&r, 8);
+    rig_run(&r, 100);
+    uint64_t before = allocations;
+    for (int i = 0; i < 10; i++)
+        rig_run(&r, REQUESTS / 10);
+    uint64_t made = allocations - before;
+    ck_assert_uint_eq(r.outcomes[OUTCOME_OK], REQUESTS + 100);
+    ck_assert_msg(made < ALLOC_BOUND, "%lu allocations", (unsigned long)made);
+    printf("%lu allocations in %d requests\n", (unsigned long)made, REQUESTS);
+    rig_close(&r);
+    hostile_stop(h);
+}
+END_TEST
+
+/* A new connection for every request costs none either. */
+START_TEST(test_reconnects)
+{
+    static const struct hostile_step script[] = {
+        {.op = HOSTILE_READ},
+        {.op = HOSTILE_SEND,
+         .bytes = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"},
+        {.op = HOSTILE_END}};
+    const struct hostile_step *scripts[] = {script};
+    struct hostile_server *h = hostile_start(scripts, 1);
+    uint16_t port = hostile_port(h);
+    struct rig_config cfg = {.request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
+    struct rig r;
+    rig_open(&r, &cfg);
+    rig_run(&r, 50);
+    uint64_t before = allocations;
+    rig_run(&r, 150);
+    ck_assert_uint_lt(allocations - before, 20);
+    ck_assert_uint_eq(r.outcomes[OUTCOME_OK], 200);
+    ck_assert_uint_ge(r.traffic.connects, 200);
+    rig_close(&r);
+    hostile_stop(h);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("h1_allocations");
+    TCase *t = tcase_create("allocations");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, test_the_count_counts);
+    tcase_add_test(t, test_steady_state);
+    tcase_add_test(t, test_reconnects);
+    suite_add_tcase(s, t);
+    return check_main(s);
+}
