@@ -100,6 +100,18 @@ START_TEST(test_saturated_is_counted)
 }
 END_TEST
 
+/* Bytes nobody asked for replace a connection: an error text, but nothing of the ledger. */
+START_TEST(test_extra_bytes_are_a_text_only)
+{
+    const struct counters none = {0};
+    recorder_fault(r, FAULT_EXTRA_BYTES, 0);
+    struct part *p = recorder_take(r, true);
+    ck_assert(counters_equal(&p->counters, &none));
+    ck_assert_uint_eq(p->n_errors, 1);
+    recorder_give(r, p);
+}
+END_TEST
+
 START_TEST(test_faults_and_errors_are_bounded)
 {
     for (int code = 1; code <= RECORDER_ERRORS + 8; code++) {
@@ -225,6 +237,7 @@ int main(void)
     tcase_add_test(tc, test_each_outcome_has_its_counter);
     tcase_add_test(tc, test_wait_and_lag_are_apart);
     tcase_add_test(tc, test_saturated_is_counted);
+    tcase_add_test(tc, test_extra_bytes_are_a_text_only);
     tcase_add_test(tc, test_faults_and_errors_are_bounded);
     tcase_add_test(tc, test_no_spare_is_coarser_not_lossy);
     tcase_add_test(tc, test_a_part_comes_home_clean);
