@@ -360,19 +360,28 @@ enum err option_parse(const struct option_row *rows, size_t n_rows, int argc, ch
 
 /* --- environment --- */
 
+static struct source variable_source(const struct option_row *row)
+{
+    struct source s;
+    snprintf(s.text, sizeof s.text, "HAMMER_%s", row->name);
+    for (char *p = s.text; *p != '\0'; p++) {
+        if (*p == '-')
+            *p = '_';
+        else
+            *p = (char)toupper((unsigned char)*p);
+    }
+    return s;
+}
+
 enum err option_environment(const struct option_row *rows, size_t n_rows, void *target,
                             struct errmsg *msg)
 {
     for (size_t i = 0; i < n_rows; i++) {
-        struct source source;
-        int n = snprintf(source.text, sizeof source.text, "HAMMER_%s", rows[i].name);
-        for (char *p = source.text + strlen("HAMMER_"); *p != '\0'; p++)
-            *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+        struct source source = variable_source(&rows[i]);
         const char *value = getenv(source.text);
         if (value == NULL || *value == '\0')
             continue;
-        if (n > 0 && (size_t)n + 1 < sizeof source.text)
-            memcpy(source.text + n, "=", 2);
+        strncat(source.text, "=", sizeof source.text - strlen(source.text) - 1);
         enum err e = apply(&rows[i], &source, value, target, msg);
         if (e != ERR_OK)
             return e;

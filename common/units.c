@@ -419,8 +419,11 @@ const char *units_format_shown(const char *text, char buf[UNITS_SHOWN])
     if (text == NULL || *text == '\0')
         text = "\"\"";
     size_t n = 0;
-    for (; text[n] != '\0' && n < UNITS_SHOWN - 4; n++)
-        buf[n] = text[n] >= 0x20 && text[n] < 0x7f ? text[n] : '?';
+    for (; text[n] != '\0' && n < UNITS_SHOWN - 4; n++) {
+        buf[n] = text[n];
+        if (text[n] < 0x20 || text[n] > 0x7e)
+            buf[n] = '?';
+    }
     memcpy(buf + n, text[n] == '\0' ? "" : "...", text[n] == '\0' ? 1 : 4);
     return buf;
 }

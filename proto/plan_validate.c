@@ -141,8 +141,8 @@ static enum err check_url(const struct plan *p, struct errmsg *msg)
 
 static enum err check_method(const struct plan *p, struct errmsg *msg)
 {
-    size_t len = p->method == NULL ? 0 : strlen(p->method);
-    if (len > PLAN_METHOD_MAX || !is_token(p->method, len))
+    if (p->method == NULL || strlen(p->method) > PLAN_METHOD_MAX ||
+        !is_token(p->method, strlen(p->method)))
         return option_refuse(row_of("method"), p->method, ERR_INVALID, msg);
     /* A 2xx to CONNECT makes the connection a tunnel: no second request could follow on it. */
     if (strcmp(p->method, "CONNECT") == 0)
@@ -170,8 +170,9 @@ static const char *header_problem(const char *line, size_t name_len)
         return "too long; accepted is NAME: VALUE of at most 8192 bytes";
     /* CR, LF and NUL would start another header; the other controls are no field-value either
      * (RFC 9110 section 5.5). */
-    for (const char *c = line + name_len + 1; *c != '\0'; c++)
-        if ((*c >= 0 && *c < ' ' && *c != '\t') || *c == 0x7f)
+    const unsigned char *c = (const unsigned char *)line + name_len + 1;
+    for (; *c != '\0'; c++)
+        if ((*c < ' ' && *c != '\t') || *c == 0x7f)
             return "CR, LF or another control character in the value; accepted is NAME: VALUE on "
                    "one line";
     return NULL;

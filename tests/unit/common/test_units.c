@@ -9,7 +9,7 @@
 #include "tests/lib/check_main.h"
 
 #define N_OF(table) (sizeof(table) / sizeof(table)[0])
-#define ROUNDS      20000
+#define ROUNDS      5000
 
 struct duration_case {
     const char *text;
@@ -408,6 +408,7 @@ static Suite *suite(void)
 {
     Suite *s = suite_create("units");
     TCase *tc = tcase_create("units");
+    tcase_set_timeout(tc, 30); /* sanitizers on a busy machine */
     tcase_add_test(tc, test_durations);
     tcase_add_test(tc, test_durations_refused);
     tcase_add_test(tc, test_rates);
