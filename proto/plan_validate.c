@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "proto/plan.h"
+#include "proto/url.h"
 
 /* The checks of a complete plan, each one a row of `checks` at the end. The controller runs them on
  * what the user wrote, every agent on what came over the wire. */
@@ -136,7 +137,11 @@ static enum err check_url(const struct plan *p, struct errmsg *msg)
                               "URL %s: a space, a control or a non-ASCII character at byte %zu; %s "
                               "with such bytes percent-encoded",
                               shown, (size_t)(c - p->url) + 1, accepted);
-    return ERR_OK;
+    struct url_parts parts;
+    enum err e = url_parse(p->url, &parts, msg);
+    if (e == ERR_OK)
+        url_clear(&parts);
+    return e;
 }
 
 static enum err check_method(const struct plan *p, struct errmsg *msg)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/client/url.h"
+#include "proto/url.h"
 #include "common/err.h"
 #include "proto/plan.h"
 

@@ -18,7 +18,7 @@
             ck_abort_msg("does not hold: %s", #cond);                                              \
     } while (0)
 
-struct target rig_target(const uint16_t *ports, size_t n)
+struct target h1_rig_target(const uint16_t *ports, size_t n)
 {
     struct target t = {.n = n};
     for (size_t i = 0; i < n; i++) {
@@ -31,7 +31,7 @@ struct target rig_target(const uint16_t *ports, size_t n)
     return t;
 }
 
-struct request rig_request(const char *method, const char *path, size_t body)
+struct request h1_rig_request(const char *method, const char *path, size_t body)
 {
     struct plan p = {.method = mem_strdup(method)};
     char url[256];
@@ -52,7 +52,7 @@ struct request rig_request(const char *method, const char *path, size_t body)
     return r;
 }
 
-static void check_result(const struct rig *r, const struct client_result *res)
+static void check_result(const struct h1_rig *r, const struct client_result *res)
 {
     MUST(r->started);
     MUST(res->tag < r->submitted);
@@ -66,7 +66,7 @@ static void check_result(const struct rig *r, const struct client_result *res)
 
 static void on_done(void *arg, const struct client_result *res)
 {
-    struct rig *r = arg;
+    struct h1_rig *r = arg;
     check_result(r, res);
     MUST((r->ops->idle(r->client) + r->ops->in_flight(r->client)) < (r->env.connections));
     if (res->tag < RIG_RESULTS_MAX) {
@@ -80,7 +80,7 @@ static void on_done(void *arg, const struct client_result *res)
 
 static void on_ready(void *arg, uint64_t now_ns)
 {
-    struct rig *r = arg;
+    struct h1_rig *r = arg;
     MUST(r->started);
     MUST(now_ns > 0);
     MUST(r->ops->idle(r->client) > 0);
@@ -89,7 +89,7 @@ static void on_ready(void *arg, uint64_t now_ns)
 
 static void on_fault(void *arg, enum client_fault f, int code)
 {
-    struct rig *r = arg;
+    struct h1_rig *r = arg;
     MUST(r->started);
     r->faults[f]++;
     r->fault_code = code;
@@ -100,7 +100,7 @@ static void on_timer(void *arg)
     (void)arg;
 }
 
-void rig_init(struct rig *r, const struct rig_config *cfg)
+void h1_rig_init(struct h1_rig *r, const struct h1_rig_config *cfg)
 {
     struct errmsg msg;
     memset(r, 0, sizeof *r);
@@ -125,13 +125,13 @@ void rig_init(struct rig *r, const struct rig_config *cfg)
     r->started = true;
 }
 
-void rig_open(struct rig *r, const struct rig_config *cfg)
+void h1_rig_open(struct h1_rig *r, const struct h1_rig_config *cfg)
 {
-    rig_init(r, cfg);
+    h1_rig_init(r, cfg);
     r->ops->open(r->client, clock_mono_ns());
 }
 
-void rig_close(struct rig *r)
+void h1_rig_close(struct h1_rig *r)
 {
     r->ops->stop(r->client, clock_mono_ns());
     ck_assert_uint_eq(r->completed, r->submitted);
@@ -140,7 +140,7 @@ void rig_close(struct rig *r)
     ck_assert_uint_eq(r->ops->connected(r->client), 0);
     ck_assert_uint_eq(r->ops->deadline(r->client), NS_NEVER);
     r->started = false;
-    rig_turn(r, 0); /* no callback afterwards */
+    h1_rig_turn(r, 0); /* no callback afterwards */
     r->ops->fini(r->client);
     mem_free(r->client);
     loop_timer_free(r->timer);
@@ -148,7 +148,7 @@ void rig_close(struct rig *r)
     request_clear(&r->request);
 }
 
-void rig_turn(struct rig *r, uint64_t ms)
+void h1_rig_turn(struct h1_rig *r, uint64_t ms)
 {
     uint64_t now = clock_mono_ns(), wake = now + ms * NS_PER_MS;
     uint64_t deadline = r->ops->deadline(r->client);
@@ -161,41 +161,41 @@ void rig_turn(struct rig *r, uint64_t ms)
     r->ops->traffic(r->client, &r->traffic);
 }
 
-void rig_wait(struct rig *r, const uint64_t *value, uint64_t at_least)
+void h1_rig_wait(struct h1_rig *r, const uint64_t *value, uint64_t at_least)
 {
     uint64_t limit = clock_mono_ns() + RIG_LIMIT_MS * NS_PER_MS;
     while (*value < at_least) {
         if (clock_mono_ns() >= limit)
             ck_abort_msg("still %lu, not %lu", (unsigned long)*value, (unsigned long)at_least);
-        rig_turn(r, 100);
+        h1_rig_turn(r, 100);
     }
 }
 
-void rig_wait_idle(struct rig *r, uint32_t idle)
+void h1_rig_wait_idle(struct h1_rig *r, uint32_t idle)
 {
     uint64_t limit = clock_mono_ns() + RIG_LIMIT_MS * NS_PER_MS;
     while (r->ops->idle(r->client) < idle) {
         if (clock_mono_ns() >= limit)
             ck_abort_msg("never %u idle", idle);
-        rig_turn(r, 100);
+        h1_rig_turn(r, 100);
     }
 }
 
-void rig_submit(struct rig *r)
+void h1_rig_submit(struct h1_rig *r)
 {
     uint64_t tag = r->submitted++;
     MUST(r->ops->idle(r->client) > 0);
     r->ops->submit(r->client, tag, tag + 1, clock_mono_ns());
 }
 
-void rig_run(struct rig *r, uint64_t n)
+void h1_rig_run(struct h1_rig *r, uint64_t n)
 {
     uint64_t limit = clock_mono_ns() + RIG_LIMIT_MS * NS_PER_MS, end = r->submitted + n;
     while (r->completed < end) {
         while (r->submitted < end && r->ops->idle(r->client) > 0)
-            rig_submit(r);
+            h1_rig_submit(r);
         if (clock_mono_ns() >= limit)
             ck_abort_msg("%lu of %lu results", (unsigned long)r->completed, (unsigned long)end);
-        rig_turn(r, 100);
+        h1_rig_turn(r, 100);
     }
 }

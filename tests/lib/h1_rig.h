@@ -14,14 +14,14 @@
 #define RIG_RESULTS_MAX 128
 #define RIG_LIMIT_MS    10000
 
-struct rig_config {
+struct h1_rig_config {
     uint32_t connections; /* 0 = 1 */
     uint64_t timeout_ms;  /* 0 = 5000: never reached in a good test */
     struct request request;
     struct target target;
 };
 
-struct rig {
+struct h1_rig {
     struct loop *loop;
     struct loop_timer *timer;
     struct client_env env;
@@ -40,24 +40,24 @@ struct rig {
 };
 
 /* Loopback target; several ports give several addresses. */
-struct target rig_target(const uint16_t *ports, size_t n);
+struct target h1_rig_target(const uint16_t *ports, size_t n);
 /* A request with `body` bytes of body. */
-struct request rig_request(const char *method, const char *path, size_t body);
+struct request h1_rig_request(const char *method, const char *path, size_t body);
 
 /* Everything but opening the connections. */
-void rig_init(struct rig *r, const struct rig_config *cfg);
-/* rig_init, then ops->open. */
-void rig_open(struct rig *r, const struct rig_config *cfg);
-void rig_close(struct rig *r);
+void h1_rig_init(struct h1_rig *r, const struct h1_rig_config *cfg);
+/* h1_rig_init, then ops->open. */
+void h1_rig_open(struct h1_rig *r, const struct h1_rig_config *cfg);
+void h1_rig_close(struct h1_rig *r);
 
 /* One turn: deadlines, socket events (waits at most ms). */
-void rig_turn(struct rig *r, uint64_t ms);
+void h1_rig_turn(struct h1_rig *r, uint64_t ms);
 /* Turns until *value >= at_least. */
-void rig_wait(struct rig *r, const uint64_t *value, uint64_t at_least);
-void rig_wait_idle(struct rig *r, uint32_t idle);
+void h1_rig_wait(struct h1_rig *r, const uint64_t *value, uint64_t at_least);
+void h1_rig_wait_idle(struct h1_rig *r, uint32_t idle);
 /* Submits the next request; one must be idle. */
-void rig_submit(struct rig *r);
+void h1_rig_submit(struct h1_rig *r);
 /* Sends n more requests, each as soon as a connection is idle, and waits for all results. */
-void rig_run(struct rig *r, uint64_t n);
+void h1_rig_run(struct h1_rig *r, uint64_t n);
 
 #endif

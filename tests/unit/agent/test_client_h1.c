@@ -343,7 +343,7 @@ static const struct row rows[] = {
 
 #define N_ROWS ((int)(sizeof rows / sizeof rows[0]))
 
-static void check_outcomes(const struct row *row, const struct rig *r)
+static void check_outcomes(const struct row *row, const struct h1_rig *r)
 {
     for (int o = 0; o < OUTCOMES; o++)
         ck_assert_msg(r->outcomes[o] == row->outcomes[o], "%s: %lu times %s", row->name,
@@ -365,15 +365,15 @@ START_TEST(test_row)
         scripts[1] = last;
     struct hostile_server *h = hostile_start(scripts, 3);
     uint16_t port = hostile_port(h);
-    struct rig_config cfg = {.timeout_ms = row->timeout_ms,
-                             .request = rig_request(row->method, "/", row->body),
-                             .target = rig_target(&port, 1)};
-    struct rig r;
-    rig_open(&r, &cfg);
-    rig_run(&r, row->requests == 0 ? 1 : row->requests);
+    struct h1_rig_config cfg = {.timeout_ms = row->timeout_ms,
+                                .request = h1_rig_request(row->method, "/", row->body),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_run(&r, row->requests == 0 ? 1 : row->requests);
     check_outcomes(row, &r);
     uint64_t ok = r.outcomes[OUTCOME_OK];
-    rig_run(&r, 1); /* the slot has recovered */
+    h1_rig_run(&r, 1); /* the slot has recovered */
     ck_assert_uint_eq(r.outcomes[OUTCOME_OK], ok + 1);
     ck_assert_uint_eq(r.traffic.retries, row->retries);
     ck_assert_uint_eq(r.faults[FAULT_EXTRA_BYTES], row->extra);
@@ -382,7 +382,7 @@ START_TEST(test_row)
         ck_assert_msg(r.traffic.connects == row->connects, "%s: %lu connects", row->name,
                       (unsigned long)r.traffic.connects);
     ck_assert_uint_eq(r.ops->attempted(r.client), 1);
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
 }
 END_TEST
@@ -392,7 +392,7 @@ END_TEST
 struct fixture {
     const struct hostile_step *scripts[1];
     struct hostile_server *server;
-    struct rig rig;
+    struct h1_rig rig;
 };
 
 /* All connections run the one script. */
@@ -402,16 +402,16 @@ static void start(struct fixture *f, const struct hostile_step *script, uint32_t
     f->scripts[0] = script;
     f->server = hostile_start(f->scripts, 1);
     uint16_t port = hostile_port(f->server);
-    struct rig_config cfg = {.connections = connections,
-                             .timeout_ms = timeout_ms,
-                             .request = rig_request("GET", "/", 0),
-                             .target = rig_target(&port, 1)};
-    rig_open(&f->rig, &cfg);
+    struct h1_rig_config cfg = {.connections = connections,
+                                .timeout_ms = timeout_ms,
+                                .request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1)};
+    h1_rig_open(&f->rig, &cfg);
 }
 
 static void finish(struct fixture *f)
 {
-    rig_close(&f->rig);
+    h1_rig_close(&f->rig);
     hostile_stop(f->server);
 }
 
@@ -422,9 +422,9 @@ START_TEST(test_close_between_requests)
     struct fixture f;
     start(&f, script, 1, 0);
     for (int i = 0; i < 5; i++) {
-        rig_run(&f.rig, 1);
-        rig_wait(&f.rig, &f.rig.traffic.connects, (uint64_t)i + 2);
-        rig_wait_idle(&f.rig, 1);
+        h1_rig_run(&f.rig, 1);
+        h1_rig_wait(&f.rig, &f.rig.traffic.connects, (uint64_t)i + 2);
+        h1_rig_wait_idle(&f.rig, 1);
     }
     ck_assert_uint_eq(f.rig.outcomes[OUTCOME_OK], 5);
     ck_assert_uint_eq(f.rig.traffic.retries, 0);
@@ -439,7 +439,7 @@ START_TEST(test_close_races_with_the_next_request)
     static const struct hostile_step script[] = {READ, SEND(GOOD), END};
     struct fixture f;
     start(&f, script, 1, 0);
-    rig_run(&f.rig, 100);
+    h1_rig_run(&f.rig, 100);
     ck_assert_uint_eq(f.rig.outcomes[OUTCOME_OK], 100);
     finish(&f);
 }
@@ -453,18 +453,19 @@ START_TEST(test_extra_bytes_on_an_idle_connection)
     const struct hostile_step *scripts[] = {first, good};
     struct hostile_server *h = hostile_start(scripts, 2);
     uint16_t port = hostile_port(h);
-    struct rig_config cfg = {.request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
-    struct rig r;
-    rig_open(&r, &cfg);
-    rig_run(&r, 2);
-    rig_wait(&r, &r.faults[FAULT_EXTRA_BYTES], 1);
-    rig_run(&r, 1);
+    struct h1_rig_config cfg = {.request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_run(&r, 2);
+    h1_rig_wait(&r, &r.faults[FAULT_EXTRA_BYTES], 1);
+    h1_rig_run(&r, 1);
     ck_assert_uint_eq(r.outcomes[OUTCOME_OK], 3);
     ck_assert_uint_eq(r.traffic.connects, 2);
     char text[96];
     fault_text(FAULT_EXTRA_BYTES, 0, text, sizeof text);
     ck_assert_str_eq(text, "connection replaced: bytes after the end of the response");
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
 }
 END_TEST
@@ -476,7 +477,7 @@ START_TEST(test_no_connect_storm)
     struct fixture f;
     start(&f, script, 1, 0);
     uint64_t begin = clock_mono_ns();
-    rig_wait(&f.rig, &f.rig.traffic.connects, 4);
+    h1_rig_wait(&f.rig, &f.rig.traffic.connects, 4);
     ck_assert_uint_ge(clock_mono_ns() - begin, 300 * NS_PER_MS);
     finish(&f);
 }
@@ -490,13 +491,14 @@ START_TEST(test_banner)
     const struct hostile_step *scripts[] = {first, good};
     struct hostile_server *h = hostile_start(scripts, 2);
     uint16_t port = hostile_port(h);
-    struct rig_config cfg = {.request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
-    struct rig r;
-    rig_open(&r, &cfg);
-    rig_wait(&r, &r.faults[FAULT_EXTRA_BYTES], 1);
-    rig_run(&r, 1);
+    struct h1_rig_config cfg = {.request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_wait(&r, &r.faults[FAULT_EXTRA_BYTES], 1);
+    h1_rig_run(&r, 1);
     ck_assert_uint_eq(r.outcomes[OUTCOME_OK], 1);
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
 }
 END_TEST
@@ -506,10 +508,10 @@ START_TEST(test_stop_completes_what_is_in_flight)
     static const struct hostile_step script[] = {READ, HANG, END};
     struct fixture f;
     start(&f, script, 4, 0);
-    rig_wait_idle(&f.rig, 4);
+    h1_rig_wait_idle(&f.rig, 4);
     ck_assert_uint_eq(f.rig.ops->connected(f.rig.client), 4);
     for (int i = 0; i < 3; i++)
-        rig_submit(&f.rig);
+        h1_rig_submit(&f.rig);
     ck_assert_uint_eq(f.rig.ops->in_flight(f.rig.client), 3);
     ck_assert_uint_eq(f.rig.ops->idle(f.rig.client), 1);
     f.rig.ops->stop(f.rig.client, clock_mono_ns());
@@ -531,18 +533,19 @@ START_TEST(test_idle_connections_serve_in_turn)
     const struct hostile_step *scripts[] = {script[0], script[1], script[2]};
     struct hostile_server *h = hostile_start(scripts, 3);
     uint16_t port = hostile_port(h);
-    struct rig_config cfg = {
-        .connections = 3, .request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
-    struct rig r;
-    rig_open(&r, &cfg);
-    rig_wait_idle(&r, 3);
+    struct h1_rig_config cfg = {.connections = 3,
+                                .request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_wait_idle(&r, 3);
     for (int i = 0; i < 12; i++)
-        rig_run(&r, 1);
+        h1_rig_run(&r, 1);
     for (int i = 3; i < 12; i++) {
         ck_assert_int_eq(r.results[i].status, r.results[i - 3].status);
         ck_assert_int_ne(r.results[i].status, r.results[i - 1].status);
     }
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
 }
 END_TEST
@@ -554,15 +557,16 @@ START_TEST(test_retry_keeps_due_and_says_so)
     const struct hostile_step *scripts[] = {first, good};
     struct hostile_server *h = hostile_start(scripts, 2);
     uint16_t port = hostile_port(h);
-    struct rig_config cfg = {.request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
-    struct rig r;
-    rig_open(&r, &cfg);
-    rig_run(&r, 2);
+    struct h1_rig_config cfg = {.request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_run(&r, 2);
     ck_assert_uint_eq(r.results[0].attempts, 1);
     ck_assert_uint_eq(r.results[1].attempts, 2);
     ck_assert_uint_eq(r.results[1].due_ns, 2);
     ck_assert_uint_eq(hostile_requests(h), 3);
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
 }
 END_TEST
@@ -574,18 +578,18 @@ START_TEST(test_index_in_the_path)
     struct hostile_server *h = hostile_start(scripts, 1);
     uint16_t port = hostile_port(h);
     setenv(URL_TEST_INDEX_ENV, "1", 1);
-    struct rig_config cfg = {.request = rig_request("GET", "/a/{i}?b", 0),
-                             .target = rig_target(&port, 1)};
-    struct rig r;
+    struct h1_rig_config cfg = {.request = h1_rig_request("GET", "/a/{i}?b", 0),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
     char line[128];
-    rig_open(&r, &cfg);
-    rig_run(&r, 1);
+    h1_rig_open(&r, &cfg);
+    h1_rig_run(&r, 1);
     hostile_last_line(h, line, sizeof line);
     ck_assert_str_eq(line, "GET /a/00000000000000000000?b HTTP/1.1");
-    rig_run(&r, 41);
+    h1_rig_run(&r, 41);
     hostile_last_line(h, line, sizeof line);
     ck_assert_str_eq(line, "GET /a/00000000000000000041?b HTTP/1.1");
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
 }
 END_TEST
@@ -599,7 +603,7 @@ START_TEST(test_arrival_is_stamped_by_the_kernel)
     uint64_t limit = clock_mono_ns() + RIG_LIMIT_MS * NS_PER_MS;
     do {
         ck_assert_uint_lt(clock_mono_ns(), limit);
-        rig_run(&f.rig, 1);
+        h1_rig_run(&f.rig, 1);
     } while (f.rig.last.receive_ns == UINT64_MAX);
     ck_assert_uint_lt(f.rig.last.receive_ns, NS_PER_SEC);
     finish(&f);
@@ -623,19 +627,20 @@ START_TEST(test_refused_is_tried_again_later)
 {
     int fd;
     uint16_t port = dead_port(&fd);
-    struct rig_config cfg = {.request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
-    struct rig r;
+    struct h1_rig_config cfg = {.request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
     uint64_t begin = clock_mono_ns();
-    rig_open(&r, &cfg);
-    rig_wait(&r, &r.faults[FAULT_CONNECT], 1);
+    h1_rig_open(&r, &cfg);
+    h1_rig_wait(&r, &r.faults[FAULT_CONNECT], 1);
     ck_assert_int_eq(r.fault_code, ECONNREFUSED);
     ck_assert_uint_eq(r.ops->attempted(r.client), 1);
-    rig_wait(&r, &r.faults[FAULT_CONNECT], 3);
+    h1_rig_wait(&r, &r.faults[FAULT_CONNECT], 3);
     ck_assert_uint_ge(clock_mono_ns() - begin, 200 * NS_PER_MS);
     ck_assert_uint_eq(r.ops->attempted(r.client), 1);
     ck_assert_int_eq(listen(fd, 8), 0); /* the server comes up */
-    rig_wait_idle(&r, 1);
-    rig_close(&r);
+    h1_rig_wait_idle(&r, 1);
+    h1_rig_close(&r);
     close(fd);
 }
 END_TEST
@@ -648,15 +653,16 @@ START_TEST(test_dead_address_is_passed_over)
     struct hostile_server *h = hostile_start(scripts, 1);
     int fd;
     uint16_t ports[] = {dead_port(&fd), hostile_port(h)};
-    struct rig_config cfg = {
-        .connections = 6, .request = rig_request("GET", "/", 0), .target = rig_target(ports, 2)};
-    struct rig r;
-    rig_open(&r, &cfg);
-    rig_wait_idle(&r, 6);
-    rig_run(&r, 20);
+    struct h1_rig_config cfg = {.connections = 6,
+                                .request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(ports, 2)};
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_wait_idle(&r, 6);
+    h1_rig_run(&r, 20);
     ck_assert_uint_eq(r.outcomes[OUTCOME_OK], 20);
     ck_assert_uint_eq(r.faults[FAULT_CONNECT], 0);
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
     close(fd);
 }
@@ -668,18 +674,19 @@ START_TEST(test_connect_has_a_deadline)
     int fd, fillers[4];
     uint16_t port = dead_port(&fd);
     ck_assert_int_eq(listen(fd, 0), 0);
-    struct target t = rig_target(&port, 1);
+    struct target t = h1_rig_target(&port, 1);
     for (int i = 0; i < 4; i++) {
         fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fillers[i], (struct sockaddr *)&t.addrs[0].sa, t.addrs[0].len);
     }
-    struct rig_config cfg = {.timeout_ms = 100, .request = rig_request("GET", "/", 0), .target = t};
-    struct rig r;
-    rig_open(&r, &cfg);
-    rig_wait(&r, &r.faults[FAULT_CONNECT], 2);
+    struct h1_rig_config cfg = {
+        .timeout_ms = 100, .request = h1_rig_request("GET", "/", 0), .target = t};
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_wait(&r, &r.faults[FAULT_CONNECT], 2);
     ck_assert_int_eq(r.fault_code, ETIMEDOUT);
     ck_assert_uint_eq(r.ops->attempted(r.client), 1);
-    rig_close(&r);
+    h1_rig_close(&r);
     for (int i = 0; i < 4; i++)
         close(fillers[i]);
     close(fd);
@@ -692,11 +699,12 @@ START_TEST(test_out_of_descriptors)
     const struct hostile_step *scripts[] = {script};
     struct hostile_server *h = hostile_start(scripts, 1);
     uint16_t port = hostile_port(h);
-    struct rig_config cfg = {
-        .connections = 2, .request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
-    struct rig r;
+    struct h1_rig_config cfg = {.connections = 2,
+                                .request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
     struct rlimit old;
-    rig_init(&r, &cfg);
+    h1_rig_init(&r, &cfg);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
     struct rlimit none = {.rlim_cur = 3, .rlim_max = old.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -705,9 +713,9 @@ START_TEST(test_out_of_descriptors)
     ck_assert_int_eq(r.fault_code, EMFILE);
     ck_assert_uint_eq(r.ops->attempted(r.client), 2);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
-    rig_wait_idle(&r, 2);
+    h1_rig_wait_idle(&r, 2);
     ck_assert_uint_eq(r.faults[FAULT_CONNECT], 0);
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
 }
 END_TEST
@@ -738,16 +746,17 @@ START_TEST(test_out_of_ports)
     }
     struct hostile_server *h = hostile_start(scripts, 1);
     uint16_t port = hostile_port(h);
-    struct rig_config cfg = {
-        .connections = 4, .request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
-    struct rig r;
-    rig_open(&r, &cfg);
-    rig_wait(&r, &r.faults[FAULT_PORTS], 2);
+    struct h1_rig_config cfg = {.connections = 4,
+                                .request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_wait(&r, &r.faults[FAULT_PORTS], 2);
     ck_assert_int_eq(r.fault_code, EADDRNOTAVAIL);
     ck_assert_uint_eq(r.faults[FAULT_CONNECT], 0);
-    rig_run(&r, 5);
+    h1_rig_run(&r, 5);
     ck_assert_uint_eq(r.outcomes[OUTCOME_OK], 5);
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
 }
 END_TEST

@@ -70,20 +70,21 @@ START_TEST(test_steady_state)
     const struct hostile_step *scripts[] = {script};
     struct hostile_server *h = hostile_start(scripts, 1);
     uint16_t port = hostile_port(h);
-    struct rig_config cfg = {
-        .connections = 8, .request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
-    struct rig r;
-    rig_open(&r, &cfg);
-    rig_wait_idle(&r, 8);
-    rig_run(&r, 100);
+    struct h1_rig_config cfg = {.connections = 8,
+                                .request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_wait_idle(&r, 8);
+    h1_rig_run(&r, 100);
     uint64_t before = allocations;
     for (int i = 0; i < 10; i++)
-        rig_run(&r, REQUESTS / 10);
+        h1_rig_run(&r, REQUESTS / 10);
     uint64_t made = allocations - before;
     ck_assert_uint_eq(r.outcomes[OUTCOME_OK], REQUESTS + 100);
     ck_assert_msg(made < ALLOC_BOUND, "%lu allocations", (unsigned long)made);
     printf("%lu allocations in %d requests\n", (unsigned long)made, REQUESTS);
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
 }
 END_TEST
@@ -99,16 +100,17 @@ START_TEST(test_reconnects)
     const struct hostile_step *scripts[] = {script};
     struct hostile_server *h = hostile_start(scripts, 1);
     uint16_t port = hostile_port(h);
-    struct rig_config cfg = {.request = rig_request("GET", "/", 0), .target = rig_target(&port, 1)};
-    struct rig r;
-    rig_open(&r, &cfg);
-    rig_run(&r, 50);
+    struct h1_rig_config cfg = {.request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1)};
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_run(&r, 50);
     uint64_t before = allocations;
-    rig_run(&r, 150);
+    h1_rig_run(&r, 150);
     ck_assert_uint_lt(allocations - before, 20);
     ck_assert_uint_eq(r.outcomes[OUTCOME_OK], 200);
     ck_assert_uint_ge(r.traffic.connects, 200);
-    rig_close(&r);
+    h1_rig_close(&r);
     hostile_stop(h);
 }
 END_TEST

@@ -209,6 +209,10 @@ START_TEST(test_urls)
         {"http://a/\r\nX: y", "URL http://a/??X: y: a space, a control"},
         {"http://a/\x7f", "at byte 10"},
         {"http://a/\xc3\xa9", "percent-encoded"},
+        {"https://a/", "https"},
+        {"ftp://a/", "ftp"},
+        {"http://a:0/", "port"},
+        {"http://user:secret@a/", "user information"},
     };
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct plan p;
@@ -222,6 +226,7 @@ START_TEST(test_urls)
     mem_free(p.url);
     p.url = mem_calloc(PLAN_URL_MAX + 2, 1);
     memset(p.url, 'a', PLAN_URL_MAX);
+    memcpy(p.url, "http://a/", 9);
     ck_assert(plan_validate(&p, &msg) == ERR_OK);
     p.url[PLAN_URL_MAX] = 'a';
     ck_assert(plan_validate(&p, &msg) == ERR_INVALID);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/client/url.h"
+#include "proto/url.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

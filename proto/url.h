@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HAMMER_AGENT_URL_H
-#define HAMMER_AGENT_URL_H
+#ifndef HAMMER_PROTO_URL_H
+#define HAMMER_PROTO_URL_H
 
 #include <stdbool.h>
 
