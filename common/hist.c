@@ -263,9 +263,13 @@ double hist_sum(const struct hist *h)
     return (double)h->sum;
 }
 
+/* Whole part and rest apart: dividing two rounded doubles can land just outside min..max. */
 double hist_mean_exact(const struct hist *h)
 {
-    return h->total == 0 ? 0 : (double)h->sum / (double)h->total;
+    if (h->total == 0)
+        return 0;
+    uint64_t whole = (uint64_t)(h->sum / h->total), rest = (uint64_t)(h->sum % h->total);
+    return (double)whole + (double)rest / (double)h->total;
 }
 
 void hist_sum128(const struct hist *h, uint64_t *hi, uint64_t *lo)

@@ -102,6 +102,7 @@ uint64_t hist_value_at_rank(const struct hist *h, uint64_t k);
 uint64_t hist_rank(double percentile, uint64_t n);
 uint64_t hist_min_bucket(const struct hist *h);
 uint64_t hist_max_bucket(const struct hist *h);
+/* In doubles, as Java does it: may be an ulp outside min..max. hist_mean_exact is not. */
 double hist_mean(const struct hist *h);
 double hist_stddev(const struct hist *h);
 

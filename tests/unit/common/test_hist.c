@@ -276,6 +276,24 @@ START_TEST(test_figures_against_sorted_samples)
 }
 END_TEST
 
+/* sum / count in doubles would leave min..max by an ulp for many of these. */
+START_TEST(test_exact_mean_lies_between_min_and_max)
+{
+    uint64_t rng = check_seed();
+    struct hist *h = hist_new_default();
+    for (int round = 0; round < 20000; round++) {
+        uint64_t v = random_value(&rng, 42);
+        hist_record(h, v, 1 + random_value(&rng, 62));
+        ck_assert(hist_mean_exact(h) == (double)hist_max(h));
+        hist_record(h, v / 2, 1);
+        ck_assert(hist_mean_exact(h) <= (double)hist_max(h));
+        ck_assert(hist_mean_exact(h) >= (double)hist_min(h));
+        hist_reset(h);
+    }
+    hist_free(h);
+}
+END_TEST
+
 START_TEST(test_rank_edges)
 {
     ck_assert_uint_eq(hist_rank(50, 0), 0);
@@ -457,6 +475,7 @@ int main(void)
     tcase_add_test(t, test_adding_is_associative_and_commutative);
     tcase_add_test(t, test_adding_another_geometry_records_low_values);
     tcase_add_test(t, test_figures_against_sorted_samples);
+    tcase_add_test(t, test_exact_mean_lies_between_min_and_max);
     tcase_add_test(t, test_rank_edges);
     tcase_add_test(t, test_empty_reset_and_copy);
     tcase_add_test(t, test_equal_sees_each_figure);
