@@ -9,7 +9,8 @@ static void random_hist(uint64_t *rng, struct hist *h, uint64_t count)
 {
     while (count > 0) {
         uint64_t n = 1 + check_below(rng, count);
-        hist_record(h, check_random(rng) >> (20 + check_below(rng, 44)), n);
+        uint64_t v = check_random(rng);
+        hist_record(h, v >> (20 + check_below(rng, 44)), n);
         count -= n;
     }
 }
@@ -17,11 +18,13 @@ static void random_hist(uint64_t *rng, struct hist *h, uint64_t count)
 static void random_series(uint64_t *rng, struct snapshot *s)
 {
     static const char *const names[] = {"", "login", "cart", "gr\xc3\xbc\xc3\x9f"};
-    struct series *one =
-        snapshot_series(s, (uint32_t)check_below(rng, 3), names[check_below(rng, 4)]);
-    for (size_t i = 0; i < COUNTERS_N; i++)
-        if (check_below(rng, 2) == 0)
-            counters_set(&one->counters, i, check_random(rng) >> (24 + check_below(rng, 40)));
+    uint32_t stage = (uint32_t)check_below(rng, 3);
+    struct series *one = snapshot_series(s, stage, names[check_below(rng, 4)]);
+    for (size_t i = 0; i < COUNTERS_N; i++) {
+        uint64_t n = check_random(rng) >> 24;
+        if (n % 2 == 0)
+            counters_set(&one->counters, i, n >> check_below(rng, 40));
+    }
     for (size_t k = 0; k < HIST_KINDS; k++)
         if (check_below(rng, 2) == 0)
             random_hist(rng, series_hist(one, (enum hist_kind)k), check_below(rng, 1000));
@@ -45,7 +48,7 @@ struct snapshot *random_snapshot(uint64_t *rng)
     for (uint64_t i = check_below(rng, 3); i > 0; i--)
         random_series(rng, s);
     for (uint64_t i = check_below(rng, 4); i > 0; i--)
-        s->status[SNAPSHOT_STATUS_MIN + check_below(rng, 500)] += check_below(rng, 5);
+        s->status[SNAPSHOT_STATUS_MIN + check_below(rng, 500)] = i;
     for (uint64_t i = check_below(rng, 30); i > 0; i--) {
         char text[32];
         snprintf(text, sizeof text, "error %u", (unsigned)check_below(rng, 60));

@@ -44,7 +44,8 @@ static void random_request(uint64_t *rng, struct plan *p)
 static void random_plan(uint64_t *rng, struct plan *p)
 {
     plan_defaults(p);
-    p->rate = (struct rate){1 + check_below(rng, 1000000), 1 + check_below(rng, 3600)};
+    p->rate.num = 1 + check_below(rng, 1000000);
+    p->rate.den = 1 + check_below(rng, 3600);
     p->duration_ns = NS_PER_SEC * (1 + check_below(rng, 3600));
     p->requests = check_below(rng, 2) ? UINT64_MAX : 1 + check_below(rng, 1000000);
     p->forever = check_below(rng, 4) == 0;

@@ -522,7 +522,7 @@ START_TEST(test_encodings_are_pinned)
         counters_set(&one->counters, i, i + 1);
     for (size_t k = 0; k < HIST_KINDS; k++)
         for (uint64_t i = 0; i < one->counters.completed; i++)
-            hist_record(series_hist(one, (enum hist_kind)k), 1000 << (3 * i), 1);
+            hist_record(series_hist(one, (enum hist_kind)k), UINT64_C(1000) << (3 * i), 1);
     for (size_t code = SNAPSHOT_STATUS_MIN; code <= SNAPSHOT_STATUS_MAX; code += 101)
         all->status[code] = code;
     for (int i = 0; i < 5; i++)

@@ -35,7 +35,8 @@ static enum err exact_close(struct exact *x)
 /* Numbers of every length: 1 to 64 bits. */
 static uint64_t random_u64(uint64_t *rng)
 {
-    return check_random(rng) >> check_below(rng, 64);
+    uint64_t n = check_random(rng);
+    return n >> check_below(rng, 64);
 }
 
 START_TEST(test_numbers_come_back)
