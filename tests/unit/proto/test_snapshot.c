@@ -251,6 +251,11 @@ START_TEST(test_exact_figures_are_compared)
     hist_record(x, 5000000, 1);
     hist_record(y, 5000005, 1);
     assert_names(a, b, "maximum of wait: 5000004 against 5000005");
+    hist_reset(x);
+    hist_reset(y);
+    hist_record(x, HIST_HIGHEST, 1);
+    hist_record(y, HIST_HIGHEST + 1, 1);
+    assert_names(a, b, "saturated values of wait: 0 against 1");
     snapshot_free(a);
     snapshot_free(b);
 }

@@ -284,12 +284,37 @@ static void series_huge_stage(struct wire_out *w)
     wire_put_map(w, 0);
 }
 
-static void series_nameless(struct wire_out *w)
+/* A series of three keys but one. */
+static void series_lacks(struct wire_out *w, enum series_key lacking)
 {
     wire_put_array(w, 1);
-    wire_put_map(w, 1);
-    wire_put_u64(w, SERIES_STAGE);
-    wire_put_u64(w, 0);
+    wire_put_map(w, 2);
+    for (unsigned key = SERIES_STAGE; key <= SERIES_COUNTERS; key++) {
+        if (key == lacking)
+            continue;
+        wire_put_u64(w, key);
+        if (key == SERIES_STAGE)
+            wire_put_u64(w, 0);
+        else if (key == SERIES_NAME)
+            wire_put_str(w, "");
+        else
+            wire_put_map(w, 0);
+    }
+}
+
+static void series_without_stage(struct wire_out *w)
+{
+    series_lacks(w, SERIES_STAGE);
+}
+
+static void series_without_name(struct wire_out *w)
+{
+    series_lacks(w, SERIES_NAME);
+}
+
+static void series_without_counters(struct wire_out *w)
+{
+    series_lacks(w, SERIES_COUNTERS);
 }
 
 static void status_pair(struct wire_out *w, uint64_t a, uint64_t b)
@@ -409,7 +434,9 @@ START_TEST(test_contradictions_are_refused)
         {PIECE_SERIES, series_counter_twice, ERR_CORRUPT},
         {PIECE_SERIES, series_huge_counter, ERR_RANGE},
         {PIECE_SERIES, series_huge_stage, ERR_RANGE},
-        {PIECE_SERIES, series_nameless, ERR_CORRUPT},
+        {PIECE_SERIES, series_without_stage, ERR_CORRUPT},
+        {PIECE_SERIES, series_without_name, ERR_CORRUPT},
+        {PIECE_SERIES, series_without_counters, ERR_CORRUPT},
         {PIECE_STATUS, status_fine, ERR_OK},
         {PIECE_STATUS, status_twice, ERR_CORRUPT},
         {PIECE_STATUS, status_low, ERR_RANGE},
