@@ -149,7 +149,7 @@ static enum err check_descriptors(struct errmsg *msg)
     return ERR_OK;
 }
 
-/* NO_CACHE_TIME: with the cached time a timer set late in a long turn would fire early.
+/* NO_CACHE_TIME: a timer set late in a long turn counts from now, not from the turn's start.
  * IGNORE_ENV: EVENT_* variables must not be able to swap the measured backend. */
 static struct event_base *open_base(void)
 {

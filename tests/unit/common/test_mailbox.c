@@ -52,8 +52,8 @@ static void *send_all(void *arg)
     struct sender *s = arg;
     for (int i = 0; i < LETTERS; i++) {
         mailbox_post(s->box, &s->notes[i].letter);
-        if (check_below(&s->rng, 500) == 0) /* now and then the queue runs empty */
-            clock_sleep_until(clock_mono_ns() + 50 * NS_PER_US);
+        if (check_below(&s->rng, 100) == 0) /* now and then the queue runs empty */
+            clock_sleep_until(clock_mono_ns() + check_below(&s->rng, 400) * NS_PER_US);
     }
     return NULL;
 }
@@ -103,6 +103,25 @@ START_TEST(test_free_hands_out_what_is_queued)
     mailbox_free(box);
     ck_assert_int_eq(r.total, 3);
     mailbox_free(NULL);
+    loop_free(r.loop);
+}
+END_TEST
+
+/* The first letter into an empty queue wakes the loop, each time and whatever its kind. */
+START_TEST(test_each_first_letter_wakes)
+{
+    struct receiver r = {.loop = open_loop()};
+    struct mailbox *box = NULL;
+    struct note n[4] = {
+        {.letter.kind = 0}, {.letter.kind = 1}, {.letter.kind = 2}, {.letter.kind = 3}};
+    ck_assert_int_eq(mailbox_new(r.loop, received, &r, &box, NULL), ERR_OK);
+    for (int i = 0; i < 40; i++) {
+        n[i % 4].number = i / 4;
+        mailbox_post(box, &n[i % 4].letter);
+        loop_turn(r.loop, 0);
+        ck_assert_int_eq(r.total, i + 1);
+    }
+    mailbox_free(box);
     loop_free(r.loop);
 }
 END_TEST
@@ -173,6 +192,7 @@ int main(void)
     TCase *t = tcase_create("mailbox");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_many_senders);
+    tcase_add_test(t, test_each_first_letter_wakes);
     tcase_add_test(t, test_free_hands_out_what_is_queued);
     tcase_add_test(t, test_free_inside_the_callback);
     tcase_add_test(t, test_post_from_the_callback);

@@ -4,10 +4,13 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -276,6 +279,65 @@ START_TEST(test_silence_is_not_our_own_delay)
 }
 END_TEST
 
+/* A child that stops this process and, while it stands still, writes to fd. */
+static pid_t stand_still(int fd, uint64_t ns)
+{
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        kill(getppid(), SIGSTOP);
+        ssize_t n = write(fd, "\0\0\0\001x", 5);
+        clock_sleep_until(clock_mono_ns() + ns);
+        kill(getppid(), SIGCONT);
+        _exit(n == 5 ? 0 : 1);
+    }
+    return child;
+}
+
+/* A machine that was suspended wakes with the timer due and the bytes still in the kernel. */
+START_TEST(test_silence_is_not_a_suspended_machine)
+{
+    struct fixture f = {0};
+    open_raw(&f);
+    for (int i = 0; i < 3; i++) {
+        link_set_silence(served(&f)->link, 500);
+        pid_t child = stand_still(f.raw, 600 * NS_PER_MS);
+        LOOP_WAIT(f.loop, served(&f)->frames == i + 1 || served(&f)->downs > 0);
+        ck_assert_int_eq(served(&f)->downs, 0);
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    }
+    close(f.raw);
+    close_server(&f);
+}
+END_TEST
+
+/* While we flush and linger, what the peer says is read: our end is a FIN, not a reset that would
+ * destroy what it has not read yet. */
+START_TEST(test_flush_ends_with_fin)
+{
+    struct fixture f = {0};
+    char bytes[64];
+    open_raw(&f);
+    ck_assert_int_eq(link_send(served(&f)->link, "bye", 3), ERR_OK);
+    link_close(served(&f)->link, 1000);
+    served(&f)->link = NULL;
+    for (int i = 0; i < 3; i++) {
+        raw_write(f.raw, "\0\0\0\005hello", 9);
+        loop_wait_turn(f.loop);
+    }
+    int fds = count_fds();
+    loop_finish(f.loop);
+    LOOP_WAIT(f.loop, count_fds() <= fds - 2); /* nng closes on its own thread */
+    struct pollfd p = {.fd = f.raw, .events = POLLIN | POLLRDHUP};
+    ck_assert_int_eq(poll(&p, 1, 10000), 1);
+    ck_assert_int_eq(p.revents, POLLIN | POLLRDHUP); /* no POLLERR, no POLLHUP */
+    ck_assert_int_eq(recv(f.raw, bytes, sizeof bytes, 0), 7);
+    ck_assert_int_eq(recv(f.raw, bytes, sizeof bytes, 0), 0);
+    close(f.raw);
+    close_server(&f);
+}
+END_TEST
+
 /* A listening socket whose backlog is full drops every SYN: nobody ever answers. */
 static int black_hole(char *url, size_t cap, int *filler, int n)
 {
@@ -293,6 +355,8 @@ static int black_hole(char *url, size_t cap, int *filler, int n)
     return fd;
 }
 
+#define DIALS 100 /* many, because nng's false success is rare */
+
 START_TEST(test_black_hole)
 {
     char url[64];
@@ -301,11 +365,11 @@ START_TEST(test_black_hole)
     int fd = black_hole(url, sizeof url, filler, 4);
     int fds = count_fds();
     uint64_t start = clock_mono_ns();
-    struct link_end end[20] = {{0}};
-    for (int i = 0; i < 20; i++)
+    struct link_end end[DIALS] = {{0}};
+    for (int i = 0; i < DIALS; i++)
         ck_assert_int_eq(link_dial(loop, url, 300, link_end_event, &end[i], &end[i].link, NULL),
                          ERR_OK);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < DIALS; i++) {
         LOOP_WAIT(loop, end[i].downs == 1);
         ck_assert_str_eq(end[i].reason, "timed out after 0.3 s");
         ck_assert_int_eq(end[i].ups, 0);
@@ -386,6 +450,8 @@ int main(void)
     tcase_add_test(t, test_flush_has_an_end);
     tcase_add_test(t, test_silence);
     tcase_add_test(t, test_silence_is_not_our_own_delay);
+    tcase_add_test(t, test_silence_is_not_a_suspended_machine);
+    tcase_add_test(t, test_flush_ends_with_fin);
     tcase_add_test(t, test_black_hole);
     tcase_add_test(t, test_storm_of_fin_and_rst);
     tcase_add_test(t, test_out_of_descriptors);
