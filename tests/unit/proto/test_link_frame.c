@@ -7,72 +7,93 @@
 #include "tests/lib/check_main.h"
 
 #define STREAM (1u << 20)
+#define FRAMES 500
 
-/* What the receiver cuts out of any split of the bytes equals what the sender pushed. */
-START_TEST(test_any_split_gives_the_same_frames)
+struct stream {
+    uint8_t *frames; /* their bytes, one after the other */
+    uint8_t *wire;   /* what was sent */
+    size_t lens[FRAMES], n, total, sent;
+    uint64_t rng;
+};
+
+static void push_random_frames(struct stream *s, struct frame_tx *tx)
 {
-    uint64_t rng = check_seed();
-    uint8_t *frames = mem_calloc(STREAM, 1), *wire = mem_calloc(2 * STREAM, 1);
-    size_t lens[500], n = 0, total = 0;
-    struct frame_tx tx;
-    frame_tx_init(&tx);
-    for (; n < 500; n++) {
-        lens[n] = 1 + (size_t)check_below(&rng, check_below(&rng, 50) == 0 ? 70000 : 300);
-        if (total + lens[n] > STREAM)
+    for (; s->n < FRAMES; s->n++) {
+        size_t len = 1 + (size_t)check_below(&s->rng, check_below(&s->rng, 50) == 0 ? 70000 : 300);
+        if (s->total + len > STREAM)
             break;
-        for (size_t i = 0; i < lens[n]; i++)
-            frames[total + i] = (uint8_t)check_random(&rng);
-        frame_tx_push(&tx, frames + total, lens[n]);
-        total += lens[n];
+        for (size_t i = 0; i < len; i++)
+            s->frames[s->total + i] = (uint8_t)check_random(&s->rng);
+        frame_tx_push(tx, s->frames + s->total, len);
+        s->lens[s->n] = len;
+        s->total += len;
     }
-    ck_assert_uint_eq(tx.count, n);
-    ck_assert_uint_eq(tx.bytes, total + n * FRAME_HEADER);
+}
 
-    size_t out = 0;
-    while (tx.count > 0) { /* partial writes of any size */
-        struct iovec iov[3];
-        size_t k = frame_tx_vectors(&tx, iov, 3), have = 0;
-        for (size_t i = 0; i < k; i++)
-            have += iov[i].iov_len;
-        size_t take = 1 + (size_t)check_below(&rng, have), left = take;
-        for (size_t i = 0; i < k && left > 0; i++) {
-            size_t part = left < iov[i].iov_len ? left : iov[i].iov_len;
-            memcpy(wire + out, iov[i].iov_base, part);
-            out += part;
-            left -= part;
-        }
-        frame_tx_sent(&tx, take);
+/* One write that takes a random part of up to three frames. */
+static void write_some(struct stream *s, struct frame_tx *tx)
+{
+    struct iovec iov[3];
+    size_t k = frame_tx_vectors(tx, iov, 3), have = 0;
+    for (size_t i = 0; i < k; i++)
+        have += iov[i].iov_len;
+    size_t take = 1 + (size_t)check_below(&s->rng, have), left = take;
+    for (size_t i = 0; i < k && left > 0; i++) {
+        size_t part = left < iov[i].iov_len ? left : iov[i].iov_len;
+        memcpy(s->wire + s->sent, iov[i].iov_base, part);
+        s->sent += part;
+        left -= part;
     }
-    ck_assert_uint_eq(tx.bytes, 0);
-    ck_assert_uint_eq(out, total + n * FRAME_HEADER);
-    frame_tx_fini(&tx);
+    frame_tx_sent(tx, take);
+}
 
-    struct frame_rx rx;
-    frame_rx_init(&rx, 70000);
-    size_t in = 0, seen = 0, at = 0;
-    while (in < out) { /* partial reads of any size */
-        size_t room, len;
-        const uint8_t *frame;
-        uint8_t *p = frame_rx_room(&rx, &room);
+/* Reads of random sizes, often of one byte. */
+static void read_all(struct stream *s, struct frame_rx *rx)
+{
+    size_t in = 0, seen = 0, at = 0, room, len;
+    const uint8_t *frame;
+    while (in < s->sent) {
+        uint8_t *p = frame_rx_room(rx, &room);
         ck_assert_uint_gt(room, 0);
-        size_t top = room < out - in ? room : out - in;
-        size_t take = 1 + (size_t)check_below(&rng, check_below(&rng, 3) == 0 ? top : 1);
-        memcpy(p, wire + in, take);
+        size_t top = room < s->sent - in ? room : s->sent - in;
+        size_t take = 1 + (size_t)check_below(&s->rng, check_below(&s->rng, 3) == 0 ? top : 1);
+        memcpy(p, s->wire + in, take);
         in += take;
-        frame_rx_filled(&rx, take);
+        frame_rx_filled(rx, take);
         enum err e;
-        while ((e = frame_rx_next(&rx, &frame, &len, NULL)) == ERR_OK) {
-            ck_assert_uint_eq(len, lens[seen]);
-            ck_assert_int_eq(memcmp(frame, frames + at, len), 0);
+        while ((e = frame_rx_next(rx, &frame, &len, NULL)) == ERR_OK) {
+            ck_assert_uint_eq(len, s->lens[seen]);
+            ck_assert_int_eq(memcmp(frame, s->frames + at, len), 0);
             at += len;
             seen++;
         }
         ck_assert_int_eq(e, ERR_TRUNCATED);
     }
-    ck_assert_uint_eq(seen, n);
+    ck_assert_uint_eq(seen, s->n);
+}
+
+/* What the receiver cuts out of any split of the bytes equals what the sender pushed. */
+START_TEST(test_any_split_gives_the_same_frames)
+{
+    struct frame_tx tx;
+    struct frame_rx rx;
+    struct stream s = {.rng = check_seed()};
+    s.frames = mem_calloc(STREAM, 1);
+    s.wire = mem_calloc(2 * STREAM, 1);
+    frame_tx_init(&tx);
+    frame_rx_init(&rx, 70000);
+    push_random_frames(&s, &tx);
+    ck_assert_uint_eq(tx.count, s.n);
+    ck_assert_uint_eq(tx.bytes, s.total + s.n * FRAME_HEADER);
+    while (tx.count > 0)
+        write_some(&s, &tx);
+    ck_assert_uint_eq(tx.bytes, 0);
+    ck_assert_uint_eq(s.sent, s.total + s.n * FRAME_HEADER);
+    read_all(&s, &rx);
+    frame_tx_fini(&tx);
     frame_rx_fini(&rx);
-    mem_free(frames);
-    mem_free(wire);
+    mem_free(s.frames);
+    mem_free(s.wire);
 }
 END_TEST
 

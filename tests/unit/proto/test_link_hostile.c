@@ -243,7 +243,7 @@ START_TEST(test_silence)
     open_raw(&f);
     link_set_silence(served(&f)->link, 300);
     for (int i = 0; i < 8; i++) {
-        raw_write(f.raw, "\0\0\0\001x" + i % 5, 1);
+        raw_write(f.raw, &"\0\0\0\001x"[i % 5], 1);
         uint64_t until = clock_mono_ns() + 60 * NS_PER_MS;
         LOOP_WAIT(f.loop, clock_mono_ns() >= until);
     }
