@@ -116,8 +116,10 @@ static void on_fault(void *arg, enum client_fault f, int code)
     struct engine *e = arg;
     if (e->discard)
         return;
-    e->fault = (int)f;
-    e->fault_code = code;
+    if (f != FAULT_EXTRA_BYTES) { /* that one is about an open connection */
+        e->fault = (int)f;
+        e->fault_code = code;
+    }
     recorder_fault(e->cfg.recorder, f, code);
 }
 

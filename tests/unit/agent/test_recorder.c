@@ -130,6 +130,23 @@ START_TEST(test_faults_and_errors_are_bounded)
 }
 END_TEST
 
+/* Faults are about connections: none of them touches the ledger, each has a text. */
+START_TEST(test_faults_are_outside_the_ledger)
+{
+    for (int f = 0; f < FAULTS; f++)
+        recorder_fault(r, (enum client_fault)f, ECONNREFUSED);
+    struct part *p = recorder_take(r, true);
+    ck_assert_uint_eq(p->counters.scheduled, 0);
+    ck_assert_uint_eq(p->counters.connect_errors, 1);
+    ck_assert_uint_eq(counters_faults(&p->counters), 3);
+    ck_assert_uint_eq(p->n_errors, FAULTS);
+    uint64_t counted = 0;
+    for (size_t i = 0; i < COUNTERS_N; i++)
+        counted += counters_get(&p->counters, i);
+    ck_assert_uint_eq(counted, 4);
+}
+END_TEST
+
 /* Without a spare the current part goes on: nothing is lost. */
 START_TEST(test_no_spare_is_coarser_not_lossy)
 {
@@ -239,6 +256,7 @@ int main(void)
     tcase_add_test(tc, test_saturated_is_counted);
     tcase_add_test(tc, test_extra_bytes_are_a_text_only);
     tcase_add_test(tc, test_faults_and_errors_are_bounded);
+    tcase_add_test(tc, test_faults_are_outside_the_ledger);
     tcase_add_test(tc, test_no_spare_is_coarser_not_lossy);
     tcase_add_test(tc, test_a_part_comes_home_clean);
     tcase_add_test(tc, test_part_to_snapshot);
