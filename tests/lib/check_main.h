@@ -12,6 +12,14 @@
  */
 int check_main(Suite *s);
 
+/* ck_assert for what is checked a million times: check's own writes to a pipe even when it holds.
+ */
+#define CHECK_MUST(condition)                                                                      \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            ck_abort_msg("does not hold: %s", #condition);                                         \
+    } while (0)
+
 /* Seed of this process, printed once. Survives check's fork. */
 uint64_t check_seed(void);
 

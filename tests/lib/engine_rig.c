@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/engine_rig.h"
 
-#include <check.h>
 #include <inttypes.h>
 
 #include "agent/client/client_null.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "tests/lib/check_main.h"
 #include "tests/lib/client_tap.h"
 
 static void on_submitted(void *arg, uint64_t tag, uint64_t due_ns, uint64_t sent_ns)
 {
     struct rig *r = arg;
-    ck_assert_uint_eq(engine_phase(r->engine), ENGINE_SENDING);
-    ck_assert_msg(tag == r->sent, "request %" PRIu64 " sent after %" PRIu64, tag, r->sent);
-    ck_assert_uint_ge(sent_ns, due_ns);
-    ck_assert_uint_ge(sent_ns, r->last_sent_ns);
+    CHECK_MUST(engine_phase(r->engine) == ENGINE_SENDING);
+    if (tag != r->sent)
+        ck_abort_msg("request %" PRIu64 " sent instead of %" PRIu64, tag, r->sent);
+    CHECK_MUST(sent_ns >= due_ns);
+    CHECK_MUST(sent_ns >= r->last_sent_ns);
     r->last_sent_ns = sent_ns;
     r->sent++;
     if (tag < r->capacity) {
@@ -29,16 +30,17 @@ static void on_submitted(void *arg, uint64_t tag, uint64_t due_ns, uint64_t sent
 static void on_result(void *arg, const struct client_result *res)
 {
     struct rig *r = arg;
-    ck_assert_int_ne(engine_phase(r->engine), ENGINE_ENDED);
-    ck_assert_uint_lt(res->tag, r->sent);
-    ck_assert_uint_ge(res->done_ns, res->sent_ns);
+    CHECK_MUST(engine_phase(r->engine) != ENGINE_ENDED);
+    CHECK_MUST(res->tag < r->sent);
+    CHECK_MUST(res->done_ns >= res->sent_ns);
     r->done++;
     if (res->tag >= r->capacity)
         return;
     struct rig_request *q = &r->requests[res->tag];
-    ck_assert_msg(q->outcome == OUTCOMES, "request %" PRIu64 " done twice", res->tag);
-    ck_assert_uint_eq(q->due_ns, res->due_ns);
-    ck_assert_uint_eq(q->sent_ns, res->sent_ns);
+    if (q->outcome != OUTCOMES)
+        ck_abort_msg("request %" PRIu64 " done twice", res->tag);
+    CHECK_MUST(q->due_ns == res->due_ns);
+    CHECK_MUST(q->sent_ns == res->sent_ns);
     q->outcome = res->outcome;
     q->done_ns = res->done_ns;
 }
@@ -152,7 +154,8 @@ void rig_run(struct rig *r, uint64_t until_ns)
         if (engine_wake(r->engine) > now_ns)
             now_ns = engine_wake(r->engine);
         engine_pump(r->engine, now_ns);
-        ck_assert_msg(turns < 10000000, "the engine does not come to rest");
+        if (turns > 10000000)
+            ck_abort_msg("the engine does not come to rest");
     }
     engine_pump(r->engine, until_ns);
 }

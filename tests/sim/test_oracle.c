@@ -164,8 +164,9 @@ struct sim {
 static void on_submitted(void *arg, uint64_t tag, uint64_t due_ns, uint64_t sent_ns)
 {
     struct sim *m = arg;
-    ck_assert_uint_lt(tag, m->x->requests);
-    ck_assert_msg(m->samples[tag].send == UINT64_MAX, "request %" PRIu64 " sent twice", tag);
+    CHECK_MUST(tag < m->x->requests);
+    if (m->samples[tag].send != UINT64_MAX)
+        ck_abort_msg("request %" PRIu64 " sent twice", tag);
     m->samples[tag].due = due_ns - T0;
     m->samples[tag].send = sent_ns - T0;
     server_model_request(m->server, tag, sent_ns - T0);
@@ -175,9 +176,10 @@ static void on_result(void *arg, const struct client_result *r)
 {
     struct sim *m = arg;
     struct sample *s = &m->samples[r->tag];
-    ck_assert_msg(s->outcome < 0, "request %" PRIu64 " done twice", r->tag);
-    ck_assert_uint_eq(s->due, r->due_ns - T0);
-    ck_assert_uint_eq(s->send, r->sent_ns - T0);
+    if (s->outcome >= 0)
+        ck_abort_msg("request %" PRIu64 " done twice", r->tag);
+    CHECK_MUST(s->due == r->due_ns - T0);
+    CHECK_MUST(s->send == r->sent_ns - T0);
     s->done = r->done_ns - T0;
     s->outcome = r->outcome == OUTCOME_TIMEOUT;
 }
@@ -235,7 +237,8 @@ static void sim_run(struct sim *m)
         for (uint32_t k = 0; k < m->threads; k++)
             engine_pump(m->engines[k], T0 + now_ns);
         server_model_run(m->server, now_ns);
-        ck_assert_msg(++m->steps < 100 * m->x->requests, "the run does not end");
+        if (++m->steps > 100 * m->x->requests)
+            ck_abort_msg("the run does not end");
     }
 }
 

@@ -168,14 +168,14 @@ START_TEST(test_every_slot_once_in_order)
         while (!pacer_exhausted(&p)) {
             uint64_t idle = check_below(&rng, 4);
             due += pacer_advance(&p, now, idle);
-            ck_assert_uint_eq(due, schedule_due_until(&p.schedule, now - T0));
-            ck_assert_uint_eq(pacer_backlog(&p), due - sent);
+            CHECK_MUST(due == schedule_due_until(&p.schedule, now - T0));
+            CHECK_MUST(pacer_backlog(&p) == due - sent);
             for (uint64_t k = check_below(&rng, 300); k > 0 && pacer_backlog(&p) > 0; k--) {
                 struct pacer_slot s = pacer_oldest(&p);
-                ck_assert_uint_eq(s.tag, schedule_index(&p.schedule, sent));
-                ck_assert_uint_eq(s.due_ns, T0 + schedule_due(&p.schedule, sent));
-                ck_assert_uint_le(s.due_ns, now);
-                ck_assert_uint_ge(s.due_ns, last_due);
+                CHECK_MUST(s.tag == schedule_index(&p.schedule, sent));
+                CHECK_MUST(s.due_ns == T0 + schedule_due(&p.schedule, sent));
+                CHECK_MUST(s.due_ns <= now);
+                CHECK_MUST(s.due_ns >= last_due);
                 last_due = s.due_ns;
                 pacer_sent(&p);
                 sent++;
@@ -185,7 +185,7 @@ START_TEST(test_every_slot_once_in_order)
             if (wake != NS_NEVER && wake > now && check_below(&rng, 2) == 0)
                 now = wake;
         }
-        ck_assert_uint_eq(sent, p.schedule.count);
+        CHECK_MUST(sent == p.schedule.count);
     }
 }
 END_TEST
