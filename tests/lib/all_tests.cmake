@@ -1,9 +1,10 @@
 # Makes one ctest folder of several build trees, so that one ctest run covers all of them and closes
 # with one summary:
-#   cmake -D OUT=build/all -D "TREES=release|build|;asan|build/asan|unit" -P tests/lib/all_tests.cmake
-# Each entry of TREES is NAME|FOLDER|LABEL REGEX; no regex = every test, "/" stands for "|". A test
-# keeps its properties, gets the tree's name in front of its own and as a further label. Tests labelled
-# e2e run alone, because their times mean something.
+#   cmake -D OUT=build/all -D "TREES=release|build||1;asan|build/asan|unit|4" -P tests/lib/all_tests.cmake
+# Each entry of TREES is NAME|FOLDER|LABEL REGEX|FACTOR: no regex = every test, "/" stands for "|", and
+# the factor stretches the tests' time limits. A test keeps its other properties, gets the tree's name
+# in front of its own and as a further label. Tests labelled e2e run alone, because their times mean
+# something.
 cmake_minimum_required(VERSION 3.21)
 
 # A property's value, which JSON gives as text, number, boolean or array of texts, as a CMake list.
@@ -27,7 +28,7 @@ function(property_value property out)
 endfunction()
 
 # The properties of one test as arguments for set_tests_properties.
-function(test_properties test tree out)
+function(test_properties test tree factor out)
     set(text "")
     set(labels "")
     string(JSON n ERROR_VARIABLE none LENGTH "${test}" properties)
@@ -42,6 +43,9 @@ function(test_properties test tree out)
                 continue()
             elseif(name MATCHES "^(DEPENDS|FIXTURES_.*)$")
                 list(TRANSFORM value PREPEND "${tree}.")
+            elseif(name STREQUAL "TIMEOUT")
+                string(REGEX REPLACE "[.].*" "" value "${value}")
+                math(EXPR value "${value} * ${factor}")
             endif()
             string(APPEND text " ${name} [==[${value}]==]")
         endforeach()
@@ -63,7 +67,7 @@ function(test_command test out)
     set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-function(tree_tests tree folder labels out)
+function(tree_tests tree folder labels factor out)
     set(select "")
     if(labels)
         set(select -L "${labels}")
@@ -85,7 +89,7 @@ function(tree_tests tree folder labels out)
             message(FATAL_ERROR "${folder}: the program of ${name} was not built")
         endif()
         test_command("${test}" command)
-        test_properties("${test}" ${tree} properties)
+        test_properties("${test}" ${tree} ${factor} properties)
         string(APPEND text "add_test([==[${tree}.${name}]==]${command})\n"
                            "set_tests_properties([==[${tree}.${name}]==] PROPERTIES${properties})\n")
     endforeach()
@@ -100,7 +104,8 @@ foreach(entry IN LISTS TREES)
     list(GET entry 1 folder)
     list(GET entry 2 labels)
     string(REPLACE "/" "|" labels "${labels}")
-    tree_tests(${tree} ${folder} "${labels}" text)
+    list(GET entry 3 factor)
+    tree_tests(${tree} ${folder} "${labels}" ${factor} text)
     string(APPEND all "${text}")
 endforeach()
 file(WRITE ${OUT}/CTestTestfile.cmake "${all}")
