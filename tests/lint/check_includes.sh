@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The direction of includes: common <- proto <- agent | controller; agent and controller never meet;
-# nng only in proto/link*.c; hammer-target, the judge, takes from common alone.
+# nng only in proto/link*; hammer-target, the judge, takes from common alone.
 . "${0%/*}/files.sh"
 in_tree "$1"
 
@@ -34,6 +34,6 @@ BEGIN {
         printf "%s:%d: %s includes \"%s\", but only: %s\n", FILENAME, FNR, from, part[2], known[from]
 }
 /^[ \t]*#[ \t]*include[ \t]*<nng\// {
-    if ((folder_of(FILENAME) in known) && FILENAME !~ /^proto\/link[^\/]*\.c$/)
-        printf "%s:%d: only proto/link*.c includes nng\n", FILENAME, FNR
+    if ((folder_of(FILENAME) in known) && FILENAME !~ /^proto\/link[^\/]*$/)
+        printf "%s:%d: only proto/link* includes nng\n", FILENAME, FNR
 }' /dev/null $(files_named c h) | report
