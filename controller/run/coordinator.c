@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/run/coordinator.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "controller/run/coordinator_impl.h"
+#include "proto/schedule.h"
+
+#define FROM_ANY (SM_BIT(COORD_REFUSED) | SM_BIT(COORD_LOST))
+
+static const struct sm_state states[COORD_STATES] = {
+    [COORD_DIALING] = {"dialing", FROM_ANY | SM_BIT(COORD_GREETING)},
+    [COORD_GREETING] = {"greeting", FROM_ANY | SM_BIT(COORD_DIALING) | SM_BIT(COORD_HELD)},
+    [COORD_HELD] = {"held", FROM_ANY | SM_BIT(COORD_PREPARING)},
+    [COORD_PREPARING] = {"preparing", FROM_ANY | SM_BIT(COORD_PREPARED)},
+    [COORD_PREPARED] = {"prepared", FROM_ANY | SM_BIT(COORD_PROBING) | SM_BIT(COORD_PROBED)},
+    [COORD_PROBING] = {"probing", FROM_ANY | SM_BIT(COORD_PROBED)},
+    [COORD_PROBED] = {"probed", FROM_ANY | SM_BIT(COORD_ARMING)},
+    [COORD_ARMING] = {"arming", FROM_ANY | SM_BIT(COORD_ARMED) | SM_BIT(COORD_STOPPING)},
+    [COORD_ARMED] = {"armed", FROM_ANY | SM_BIT(COORD_RUNNING) | SM_BIT(COORD_STOPPING)},
+    [COORD_RUNNING] = {"running", FROM_ANY | SM_BIT(COORD_STOPPING) | SM_BIT(COORD_DONE)},
+    [COORD_STOPPING] = {"stopping", FROM_ANY | SM_BIT(COORD_DONE)},
+    [COORD_DONE] = {"done", 0},
+    [COORD_REFUSED] = {"refused", 0},
+    [COORD_LOST] = {"lost", 0},
+};
+
+const char *coord_state_name(enum coord_agent_state s)
+{
+    return s < COORD_STATES ? states[s].name : "?";
+}
+
+const char *coord_address(const struct coordinator *c, size_t i)
+{
+    return c->cfg.inventory->agents[i].address;
+}
+
+bool coord_terminal(const struct coord_agent *a)
+{
+    return a->info.state >= COORD_DONE;
+}
+
+static void emit(struct coordinator *c, enum coord_action_kind kind, const char *text)
+{
+    struct coord_action a = {.kind = kind, .agent = SIZE_MAX, .text = text};
+    c->cfg.emit(c->cfg.arg, &a);
+}
+
+void coord_note(struct coordinator *c, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    emit(c, COORD_NOTE, text);
+}
+
+/* --- how a run ends --------------------------------------------------------------------------- */
+
+static void finish(struct coordinator *c, enum coord_outcome outcome)
+{
+    c->phase = PHASE_OVER;
+    c->outcome = outcome;
+    for (size_t i = 0; i < c->n; i++)
+        coord_release(c, i);
+    emit(c, COORD_FINISHED, NULL);
+}
+
+/* Could an agent have begun to send? From then on the run is stopped, not withdrawn. */
+static bool begun(const struct coordinator *c, uint64_t now_ns)
+{
+    return c->t0_ns != 0 && now_ns > c->t0_ns - c->margin_ns / 2;
+}
+
+static void stop_all(struct coordinator *c, uint64_t now_ns, uint64_t drain_ns, uint64_t answer_ns,
+                     const char *reason)
+{
+    c->stopping = true;
+    for (size_t i = 0; i < c->n; i++)
+        if (!coord_terminal(&c->agents[i]))
+            coord_stop(c, i, now_ns, drain_ns, answer_ns, reason);
+}
+
+static void spoiled(struct coordinator *c, uint64_t now_ns, const char *why)
+{
+    if (c->phase == PHASE_OVER)
+        return;
+    if (c->reason[0] == '\0')
+        snprintf(c->reason, sizeof c->reason, "%s", why);
+    c->damaged = true;
+    if (c->interrupted)
+        return; /* everything is being stopped already */
+    if (!begun(c, now_ns)) {
+        finish(c, COORD_COULD_NOT);
+    } else if (!c->stopping) {
+        coord_note(c, "%s; stopping the run", why);
+        stop_all(c, now_ns, c->cfg.plan->timeout_ns, COORD_STOP_NS, "the run lost an agent");
+    }
+}
+
+void coord_spoil(struct coordinator *c, uint64_t now_ns, const char *fmt, ...)
+{
+    char why[sizeof c->reason];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof why, fmt, ap);
+    va_end(ap);
+    spoiled(c, now_ns, why);
+}
+
+void coord_fail(struct coordinator *c, size_t i, enum coord_agent_state to, uint64_t now_ns,
+                const char *fmt, ...)
+{
+    struct coord_agent *a = &c->agents[i];
+    if (coord_terminal(a))
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(a->info.problem, sizeof a->info.problem, fmt, ap);
+    va_end(ap);
+    msg_sanitise(a->info.problem);
+    a->info.lost_at_ns = now_ns;
+    coord_move(a, to);
+    coord_release(c, i);
+    coord_spoil(c, now_ns, "agent %s: %s", coord_address(c, i), a->info.problem);
+}
+
+static void interrupt(struct coordinator *c, uint64_t now_ns)
+{
+    if (c->phase == PHASE_OVER || c->interrupted)
+        return;
+    c->interrupted = true;
+    snprintf(c->reason, sizeof c->reason, "interrupted");
+    uint64_t drain = c->cfg.interrupt_drain_ns;
+    if (!begun(c, now_ns))
+        finish(c, COORD_INTERRUPTED);
+    else
+        stop_all(c, now_ns, drain,
+                 drain < COORD_INTERRUPT_NS ? COORD_INTERRUPT_NS - drain : COORD_INTERRUPT_NS,
+                 "interrupted");
+}
+
+/* --- barriers --------------------------------------------------------------------------------- */
+
+static size_t count_in(const struct coordinator *c, enum coord_agent_state s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        n += c->agents[i].info.state == s;
+    return n;
+}
+
+static enum err split(struct coordinator *c, struct errmsg *msg)
+{
+    uint32_t *weights = mem_calloc(c->n, sizeof *weights);
+    uint32_t *cores = mem_calloc(c->n, sizeof *cores);
+    struct plan_part *parts = mem_calloc(c->n, sizeof *parts);
+    for (size_t i = 0; i < c->n; i++) {
+        weights[i] = c->cfg.inventory->agents[i].weight;
+        cores[i] = c->agents[i].info.cores;
+    }
+    enum err e = plan_split(c->cfg.plan, weights, cores, c->n, parts, msg);
+    for (size_t i = 0; i < c->n && e == ERR_OK; i++)
+        c->agents[i].info.part = parts[i];
+    mem_free(weights);
+    mem_free(cores);
+    mem_free(parts);
+    return e;
+}
+
+static void after_gather(struct coordinator *c, uint64_t now_ns)
+{
+    struct errmsg msg = {{0}};
+    if (count_in(c, COORD_HELD) < c->n)
+        return;
+    if (split(c, &msg) != ERR_OK) {
+        coord_spoil(c, now_ns, "%s", msg.text);
+        return;
+    }
+    c->phase = PHASE_PREPARE;
+    for (size_t i = 0; i < c->n && c->phase == PHASE_PREPARE; i++)
+        coord_prepare(c, i, now_ns);
+}
+
+static void no_target(struct coordinator *c)
+{
+    const struct coord_agent_info *first = &c->agents[0].info;
+    snprintf(c->reason, sizeof c->reason, "no agent could open a connection to %s: %s",
+             first->address[0] != '\0' ? first->address : "the target",
+             first->problem[0] != '\0' ? first->problem : "no reason given");
+    finish(c, COORD_NO_TARGET);
+}
+
+static void after_prepare(struct coordinator *c, uint64_t now_ns)
+{
+    (void)now_ns;
+    if (count_in(c, COORD_PREPARED) < c->n)
+        return;
+    uint64_t open = 0, asked = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        open += c->agents[i].info.connections_open;
+        asked += c->agents[i].info.part.connections;
+    }
+    if (open == 0) {
+        no_target(c);
+        return;
+    }
+    if (open < asked)
+        coord_note(c, "%" PRIu64 " of %" PRIu64 " connections are open", open, asked);
+    c->phase = PHASE_PROBE;
+}
+
+static void arm_all(struct coordinator *c, uint64_t now_ns)
+{
+    uint64_t worst = 0;
+    bool local = true;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct coord_agent_info *info = &c->agents[i].info;
+        worst = info->rtt_ns > worst ? info->rtt_ns : worst;
+        local = local && info->same_clock;
+    }
+    uint64_t needed = 4 * worst + COORD_LEAD_AGENT_NS * c->n;
+    uint64_t least = local ? COORD_LEAD_LOCAL_NS : COORD_LEAD_NS;
+    uint64_t lead = needed > least ? needed : least;
+    c->margin_ns = COORD_MARGIN_NS + 2 * worst; /* half of it: the way there and the clock error */
+    c->t0_ns = now_ns + lead;
+    uint64_t planned = c->cfg.plan->duration_ns;
+    if (c->cfg.plan->requests != UINT64_MAX && c->cfg.plan->rate.num != 0) {
+        uint64_t counted = schedule_due_of_index(&c->cfg.plan->rate, c->cfg.plan->requests);
+        planned = counted < planned ? counted : planned;
+    }
+    /* What is late is still sent until T + timeout and then has its own timeout. */
+    c->end_ns = clock_add(clock_add(c->t0_ns, planned), COORD_STOP_NS);
+    c->end_ns = clock_add(c->end_ns, clock_add(c->cfg.plan->timeout_ns, c->cfg.plan->timeout_ns));
+    c->phase = PHASE_ARM;
+    for (size_t i = 0; i < c->n && c->phase == PHASE_ARM; i++)
+        coord_arm(c, i, now_ns);
+}
+
+static void after_probe(struct coordinator *c, uint64_t now_ns)
+{
+    size_t busy = count_in(c, COORD_PROBING);
+    for (size_t i = 0; i < c->n && busy < COORD_PROBES_AT_ONCE && c->phase == PHASE_PROBE; i++) {
+        if (c->agents[i].info.state != COORD_PREPARED)
+            continue;
+        coord_probe(c, i, now_ns);
+        busy += c->agents[i].info.state == COORD_PROBING;
+    }
+    if (c->phase == PHASE_PROBE && count_in(c, COORD_PROBED) == c->n)
+        arm_all(c, now_ns);
+}
+
+static void after_arm(struct coordinator *c, uint64_t now_ns)
+{
+    if (count_in(c, COORD_ARMING) == 0) {
+        c->phase = PHASE_RUN;
+        return;
+    }
+    if (now_ns < c->t0_ns - c->margin_ns)
+        return;
+    for (size_t i = 0; i < c->n && c->phase == PHASE_ARM; i++)
+        if (c->agents[i].info.state == COORD_ARMING)
+            coord_fail(c, i, COORD_LOST, now_ns, "it did not confirm the start instant in time");
+    if (c->phase == PHASE_ARM)
+        c->phase = PHASE_RUN; /* too late to withdraw: the others are being stopped */
+}
+
+static void after_run(struct coordinator *c, uint64_t now_ns)
+{
+    (void)now_ns;
+    size_t over = 0, begun_by = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        over += coord_terminal(&c->agents[i]);
+        begun_by += c->agents[i].info.started_ns != 0;
+    }
+    if (begun_by == c->n && !c->all_running) {
+        c->all_running = true;
+        emit(c, COORD_ALL_RUNNING, NULL);
+    }
+    if (over < c->n)
+        return;
+    if (c->interrupted)
+        finish(c, COORD_INTERRUPTED);
+    else
+        finish(c, c->damaged ? COORD_PARTIAL : COORD_COMPLETE);
+}
+
+static void advance(struct coordinator *c, uint64_t now_ns)
+{
+    static void (*const barrier[])(struct coordinator *, uint64_t) = {
+        [PHASE_GATHER] = after_gather, [PHASE_PREPARE] = after_prepare, [PHASE_PROBE] = after_probe,
+        [PHASE_ARM] = after_arm,       [PHASE_RUN] = after_run,
+    };
+    enum coord_phase before;
+    do {
+        before = c->phase;
+        if (c->phase != PHASE_OVER)
+            barrier[c->phase](c, now_ns);
+    } while (c->phase != before);
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void begin(struct coordinator *c, uint64_t now_ns)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        c->agents[i].give_up_ns = clock_add(now_ns, COORD_DIAL_NS);
+        coord_dial(c, i, now_ns);
+    }
+}
+
+static void handle(struct coordinator *c, const struct coord_event *ev)
+{
+    bool known = ev->agent < c->n && !coord_terminal(&c->agents[ev->agent]);
+    switch (ev->kind) {
+    case COORD_EV_BEGIN:
+        begin(c, ev->now_ns);
+        break;
+    case COORD_EV_UP:
+        if (known)
+            coord_up(c, ev->agent, ev->now_ns);
+        break;
+    case COORD_EV_DOWN:
+        if (known)
+            coord_down(c, ev->agent, ev->now_ns, ev->reason);
+        break;
+    case COORD_EV_MESSAGE:
+        if (known)
+            coord_message(c, ev->agent, ev);
+        break;
+    case COORD_EV_TICK:
+        break;
+    case COORD_EV_INTERRUPT:
+        interrupt(c, ev->now_ns);
+        break;
+    case COORD_EV_ABORT:
+        coord_spoil(c, ev->now_ns, "%s", ev->reason != NULL ? ev->reason : "aborted");
+        break;
+    }
+}
+
+void coordinator_step(struct coordinator *c, const struct coord_event *ev)
+{
+    if (c->phase == PHASE_OVER)
+        return;
+    handle(c, ev);
+    advance(c, ev->now_ns);
+    for (size_t i = 0; i < c->n && c->phase != PHASE_OVER; i++)
+        coord_tick(c, i, ev->now_ns);
+    advance(c, ev->now_ns);
+}
+
+uint64_t coordinator_deadline(const struct coordinator *c)
+{
+    if (c->phase == PHASE_OVER)
+        return NS_NEVER;
+    uint64_t next = c->phase == PHASE_ARM ? c->t0_ns - c->margin_ns : NS_NEVER;
+    for (size_t i = 0; i < c->n; i++) {
+        uint64_t t = coord_next(&c->agents[i]);
+        next = t < next ? t : next;
+    }
+    return next;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+enum err coordinator_new(const struct coord_config *cfg, struct coordinator **out,
+                         struct errmsg *msg)
+{
+    if (cfg->inventory->n == 0 || cfg->inventory->n > INVENTORY_MAX)
+        return errmsg_set(msg, ERR_INVALID, "%zu agents given, accepted are 1 to %d",
+                          cfg->inventory->n, INVENTORY_MAX);
+    uint8_t *bytes = NULL;
+    size_t len = 0;
+    enum err e = plan_encode(cfg->plan, &bytes, &len);
+    if (e == ERR_OK && len > MSG_BLOB_MAX) {
+        mem_free(bytes);
+        e = ERR_TOO_BIG;
+    }
+    if (e != ERR_OK)
+        return errmsg_set(msg, e, "the plan cannot be sent to an agent: %s", err_str(e));
+    struct coordinator *c = mem_calloc(1, sizeof *c);
+    c->cfg = *cfg;
+    c->n = cfg->inventory->n;
+    c->agents = mem_calloc(c->n, sizeof *c->agents);
+    c->plan_bytes = bytes;
+    c->plan_len = len;
+    c->next_command = 1;
+    if (c->cfg.lease_ns == 0)
+        c->cfg.lease_ns = 10 * NS_PER_SEC;
+    for (size_t i = 0; i < c->n; i++) {
+        struct coord_agent *a = &c->agents[i];
+        sm_init(&a->sm, states, COORD_STATES, COORD_DIALING, coord_address(c, i));
+        a->deadline_ns = a->repeat_ns = a->ping_ns = a->silence_ns = a->redial_ns = NS_NEVER;
+        a->give_up_ns = a->resend_ns = NS_NEVER;
+    }
+    *out = c;
+    return ERR_OK;
+}
+
+void coordinator_free(struct coordinator *c)
+{
+    if (c == NULL)
+        return;
+    mem_free(c->plan_bytes);
+    mem_free(c->agents);
+    mem_free(c);
+}
+
+enum coord_outcome coordinator_outcome(const struct coordinator *c)
+{
+    return c->outcome;
+}
+
+const char *coordinator_reason(const struct coordinator *c)
+{
+    return c->reason;
+}
+
+size_t coordinator_agents(const struct coordinator *c)
+{
+    return c->n;
+}
+
+const struct coord_agent_info *coordinator_agent(const struct coordinator *c, size_t i)
+{
+    return &c->agents[i].info;
+}
+
+uint64_t coordinator_t0(const struct coordinator *c)
+{
+    return c->t0_ns;
+}

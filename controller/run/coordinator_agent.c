@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/run/coordinator_impl.h"
+
+/* --- moves and messages out ------------------------------------------------------------------- */
+
+/* A new state has no deadline and repeats nothing until its entry says so. */
+void coord_move(struct coord_agent *a, enum coord_agent_state to)
+{
+    sm_move(&a->sm, to);
+    a->info.state = to;
+    a->deadline_ns = a->repeat_ns = NS_NEVER;
+}
+
+static void emit(struct coordinator *c, enum coord_action_kind kind, size_t i, const struct msg *m)
+{
+    struct coord_action act = {.kind = kind, .agent = i, .msg = m};
+    c->cfg.emit(c->cfg.arg, &act);
+}
+
+void coord_send(struct coordinator *c, size_t i, struct msg *m)
+{
+    if (c->agents[i].up && !c->agents[i].closed)
+        emit(c, COORD_SEND, i, m);
+}
+
+void coord_release(struct coordinator *c, size_t i)
+{
+    struct coord_agent *a = &c->agents[i];
+    struct msg bye = {.type = MSG_BYE};
+    if (a->closed)
+        return;
+    if (a->up && a->info.state >= COORD_GREETING)
+        coord_send(c, i, &bye);
+    a->closed = true;
+    emit(c, COORD_CLOSE, i, NULL);
+}
+
+void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    if (a->info.state == COORD_GREETING)
+        coord_move(a, COORD_DIALING);
+    a->up = false;
+    a->redial_ns = NS_NEVER;
+    a->deadline_ns = clock_add(now_ns, COORD_ATTEMPT_NS);
+    emit(c, COORD_DIAL, i, NULL);
+}
+
+static void send_hello(struct coordinator *c, size_t i)
+{
+    struct msg m = {.type = MSG_HELLO};
+    m.hello.version_min = MSG_VERSION_MIN;
+    m.hello.version_max = MSG_VERSION_MAX;
+    snprintf(m.hello.build, sizeof m.hello.build, "%s", HAMMER_VERSION);
+    memcpy(m.hello.controller, c->cfg.controller, sizeof m.hello.controller);
+    memcpy(m.hello.owner, c->cfg.owner, MSG_ID_LEN);
+    m.hello.ack_seq = c->agents[i].info.last_seq;
+    m.hello.lease_ms = c->cfg.lease_ns / NS_PER_MS;
+    coord_send(c, i, &m);
+}
+
+static void send_prepare(struct coordinator *c, size_t i)
+{
+    const struct coord_agent *a = &c->agents[i];
+    const struct plan_part *part = &a->info.part;
+    struct msg m = {.type = MSG_PREPARE};
+    m.prepare.command = a->command;
+    memcpy(m.prepare.run, c->cfg.run, MSG_ID_LEN);
+    m.prepare.plan = (struct wire_blob){c->plan_bytes, c->plan_len};
+    m.prepare.total = part->total;
+    m.prepare.first = part->first;
+    m.prepare.weight = part->weight;
+    m.prepare.connections = part->connections;
+    m.prepare.threads = part->threads;
+    coord_send(c, i, &m);
+}
+
+static void send_probe(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    struct msg m = {.type = MSG_PROBE};
+    uint64_t patience = 4 * a->info.rtt_ns;
+    a->probe++;
+    a->probe_t1_ns[a->probe % COORD_PROBES_KEPT] = now_ns;
+    a->repeat_ns =
+        clock_add(now_ns, patience > COORD_PROBE_LOST_NS ? patience : COORD_PROBE_LOST_NS);
+    m.probe.t1_ns = now_ns;
+    m.probe.probe = a->probe;
+    coord_send(c, i, &m);
+}
+
+static void send_arm(struct coordinator *c, size_t i)
+{
+    struct msg m = {.type = MSG_ARM};
+    m.arm.command = c->agents[i].command;
+    m.arm.at_ns = c->agents[i].info.at_ns;
+    coord_send(c, i, &m);
+}
+
+static void send_stop(struct coordinator *c, size_t i)
+{
+    const struct coord_agent *a = &c->agents[i];
+    struct msg m = {.type = MSG_STOP};
+    m.stop.command = a->command;
+    m.stop.drain_ns = a->drain_ns;
+    memcpy(m.stop.reason, a->stop_reason, sizeof m.stop.reason);
+    coord_send(c, i, &m);
+}
+
+static void send_ack(struct coordinator *c, size_t i, bool resend)
+{
+    struct msg m = {.type = MSG_ACK};
+    m.ack.ack_seq = c->agents[i].info.last_seq;
+    m.ack.resend = resend;
+    coord_send(c, i, &m);
+}
+
+/* Snapshots up to `seq` exist: asks for what is missing, and again until all of it is here. */
+static void missing(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t seq)
+{
+    struct coord_agent *a = &c->agents[i];
+    if (seq > a->known_seq)
+        a->known_seq = seq;
+    if (a->resend_ns != NS_NEVER)
+        return;
+    a->resend_ns = clock_add(now_ns, COORD_RESEND_NS);
+    send_ack(c, i, true);
+}
+
+void coord_resend(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    a->resend_ns = NS_NEVER;
+    if (a->known_seq > a->info.last_seq)
+        missing(c, i, now_ns, a->known_seq);
+}
+
+void coord_ping(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    struct msg m = {.type = MSG_PING};
+    m.ping.t1_ns = now_ns;
+    m.ping.ack_seq = a->info.last_seq;
+    a->ping_ns = clock_add(now_ns, COORD_PING_NS);
+    coord_send(c, i, &m);
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+void coord_prepare(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    coord_move(a, COORD_PREPARING);
+    a->command = c->next_command++;
+    a->deadline_ns = clock_add(now_ns, clock_add(COORD_PREPARE_NS, c->cfg.plan->timeout_ns));
+    a->repeat_ns = clock_add(now_ns, COORD_REPEAT_NS);
+    send_prepare(c, i);
+}
+
+static void probed(struct coord_agent *a)
+{
+    a->info.error_ns = (a->info.rtt_ns + 1) / 2;
+    coord_move(a, COORD_PROBED);
+}
+
+void coord_probe(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    if (a->info.same_clock) {
+        coord_move(a, COORD_PROBED);
+        return;
+    }
+    coord_move(a, COORD_PROBING);
+    a->deadline_ns = clock_add(now_ns, COORD_PROBING_NS);
+    send_probe(c, i, now_ns);
+}
+
+void coord_arm(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    coord_move(a, COORD_ARMING);
+    a->command = c->next_command++;
+    a->info.at_ns = c->t0_ns + (uint64_t)a->info.offset_ns;
+    a->repeat_ns = clock_add(now_ns, COORD_ARM_REPEAT_NS);
+    send_arm(c, i);
+}
+
+void coord_stop(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t drain_ns,
+                uint64_t answer_ns, const char *reason)
+{
+    struct coord_agent *a = &c->agents[i];
+    uint64_t deadline = clock_add(now_ns, clock_add(drain_ns, answer_ns));
+    if (a->info.state == COORD_STOPPING && a->deadline_ns < deadline)
+        deadline = a->deadline_ns;
+    if (a->info.state != COORD_STOPPING)
+        coord_move(a, COORD_STOPPING);
+    a->command = c->next_command++;
+    a->deadline_ns = deadline;
+    a->repeat_ns = clock_add(now_ns, COORD_STOP_REPEAT_NS);
+    a->drain_ns = drain_ns;
+    a->stop_asked = true;
+    snprintf(a->stop_reason, sizeof a->stop_reason, "%s", reason);
+    send_stop(c, i);
+}
+
+/* It has ended, but its final results are not here: STOP makes an agent say them again. */
+static void await_final(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    if (a->info.state == COORD_STOPPING)
+        return;
+    coord_move(a, COORD_STOPPING);
+    a->deadline_ns = clock_add(now_ns, clock_add(COORD_STOP_NS, COORD_STOP_NS));
+    a->repeat_ns = clock_add(now_ns, COORD_STOP_REPEAT_NS);
+    a->drain_ns = 0;
+    snprintf(a->stop_reason, sizeof a->stop_reason, "the run has ended");
+}
+
+/* Enough clock probes, or one more. */
+static void next_probe(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    uint32_t wanted = a->info.rtt_ns > COORD_FAR_NS ? COORD_PROBES_FAR : COORD_PROBES;
+    if (a->probe >= wanted && a->probes_good >= COORD_PROBES_MIN)
+        probed(a);
+    else
+        send_probe(c, i, now_ns);
+}
+
+void coord_repeat(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    static const struct {
+        void (*send)(struct coordinator *c, size_t i);
+        uint64_t every_ns;
+    } repeats[COORD_STATES] = {
+        [COORD_GREETING] = {send_hello, COORD_REPEAT_NS},
+        [COORD_PREPARING] = {send_prepare, COORD_REPEAT_NS},
+        [COORD_ARMING] = {send_arm, COORD_ARM_REPEAT_NS},
+        [COORD_ARMED] = {send_arm, COORD_REPEAT_NS}, /* answered by STARTED once it runs */
+        [COORD_STOPPING] = {send_stop, COORD_STOP_REPEAT_NS},
+    };
+    a->repeat_ns = NS_NEVER;
+    if (a->info.state == COORD_PROBING) {
+        next_probe(c, i, now_ns);
+    } else if (repeats[a->info.state].send != NULL) {
+        a->repeat_ns = clock_add(now_ns, repeats[a->info.state].every_ns);
+        repeats[a->info.state].send(c, i);
+    }
+}
+
+/* --- link ------------------------------------------------------------------------------------- */
+
+void coord_up(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    if (a->info.state != COORD_DIALING)
+        return;
+    uint64_t attempt_ends = a->deadline_ns;
+    coord_move(a, COORD_GREETING);
+    a->deadline_ns = attempt_ends;
+    a->repeat_ns = clock_add(now_ns, COORD_REPEAT_NS);
+    a->up = true;
+    send_hello(c, i);
+}
+
+void coord_down(struct coordinator *c, size_t i, uint64_t now_ns, const char *reason)
+{
+    struct coord_agent *a = &c->agents[i];
+    const char *why = reason != NULL ? reason : "the connection closed";
+    a->up = false;
+    if (a->info.state > COORD_GREETING) {
+        coord_fail(c, i, COORD_LOST, now_ns, "its connection broke: %s", why);
+        return;
+    }
+    if (a->info.problem[0] == '\0')
+        coord_note(c, "agent %s: %s; trying again", coord_address(c, i), why);
+    snprintf(a->info.problem, sizeof a->info.problem, "%s", why);
+    if (a->info.state == COORD_GREETING)
+        coord_move(a, COORD_DIALING);
+    a->backoff_ns = 2 * a->backoff_ns;
+    if (a->backoff_ns < COORD_BACKOFF_MIN_NS)
+        a->backoff_ns = COORD_BACKOFF_MIN_NS;
+    if (a->backoff_ns > COORD_BACKOFF_MAX_NS)
+        a->backoff_ns = COORD_BACKOFF_MAX_NS;
+    a->deadline_ns = NS_NEVER;
+    a->redial_ns = clock_add(now_ns, a->backoff_ns);
+}
+
+/* --- messages in ------------------------------------------------------------------------------ */
+
+static void on_welcome(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    const struct msg_welcome *w = &ev->msg->welcome;
+    if (a->info.state != COORD_GREETING) {
+        if (memcmp(a->epoch, w->epoch, MSG_ID_LEN) != 0)
+            coord_fail(c, i, COORD_LOST, ev->now_ns, "it was restarted");
+        return;
+    }
+    if (w->version < MSG_VERSION_MIN || w->version > MSG_VERSION_MAX) {
+        coord_fail(c, i, COORD_REFUSED, ev->now_ns,
+                   "it speaks protocol %" PRIu32 " (build %s), this hammer-ctl %d to %d",
+                   w->version, w->build, MSG_VERSION_MIN, MSG_VERSION_MAX);
+        return;
+    }
+    memcpy(a->epoch, w->epoch, MSG_ID_LEN);
+    snprintf(a->info.name, sizeof a->info.name, "%s", w->agent);
+    snprintf(a->info.build, sizeof a->info.build, "%s", w->build);
+    msg_sanitise(a->info.name);
+    msg_sanitise(a->info.build);
+    a->info.problem[0] = '\0';
+    a->info.cores = w->cores;
+    a->info.same_clock = w->boot_id[0] != '\0' && strcmp(w->boot_id, c->cfg.boot_id) == 0;
+    coord_move(a, COORD_HELD);
+    a->give_up_ns = NS_NEVER;
+    a->ping_ns = clock_add(ev->now_ns, COORD_PING_NS);
+}
+
+static void on_refuse(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    const struct msg_refuse *r = &ev->msg->refuse;
+    enum coord_agent_state to = c->agents[i].info.state < COORD_ARMING ? COORD_REFUSED : COORD_LOST;
+    if (r->code == REFUSE_BUSY)
+        coord_fail(c, i, to, ev->now_ns,
+                   "it is busy: held by %.95s for %" PRIu64 " s (free in at most %" PRIu64
+                   " s when that one is gone)",
+                   r->holder, r->held_ms / 1000, (r->lease_left_ms + 999) / 1000);
+    else
+        coord_fail(c, i, to, ev->now_ns, "it refuses: %s", r->text);
+}
+
+static void on_probe_reply(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    const struct msg_probe_reply *p = &ev->msg->probe_reply;
+    uint64_t *t1 = &a->probe_t1_ns[p->probe % COORD_PROBES_KEPT], t4 = ev->rx_ns;
+    if (p->t1_ns != *t1 || *t1 == 0 || t4 < *t1 || p->t3_ns < p->t2_ns)
+        return;
+    uint64_t away = t4 - *t1, inside = p->t3_ns - p->t2_ns;
+    *t1 = 0;
+    if (inside > away)
+        return;
+    if (a->probes_good == 0 || away - inside < a->info.rtt_ns) {
+        __int128 out = (__int128)p->t2_ns - p->t1_ns, back = (__int128)p->t3_ns - t4;
+        a->info.rtt_ns = away - inside;
+        a->info.offset_ns = (int64_t)((out + back) / 2);
+    }
+    a->probes_good++;
+    if (p->probe == a->probe)
+        next_probe(c, i, ev->now_ns);
+}
+
+static void on_prepared(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    const struct msg_prepared *p = &ev->msg->prepared;
+    if (p->command != a->command)
+        return;
+    a->info.connections_open = p->connections;
+    a->info.part.threads = p->threads;
+    snprintf(a->info.address, sizeof a->info.address, "%s", p->address);
+    snprintf(a->info.problem, sizeof a->info.problem, "%s", p->problem);
+    msg_sanitise(a->info.address);
+    msg_sanitise(a->info.problem);
+    coord_move(a, COORD_PREPARED);
+}
+
+static void on_error(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    const struct msg_error *e = &ev->msg->error;
+    if (e->command != c->agents[i].command)
+        return;
+    coord_fail(c, i, COORD_REFUSED, ev->now_ns, "%s", e->text);
+}
+
+static void on_armed(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    if (ev->msg->armed.command != a->command)
+        return;
+    coord_move(a, COORD_ARMED);
+    a->deadline_ns = clock_add(c->t0_ns, COORD_START_NS);
+    a->repeat_ns = clock_add(c->t0_ns, COORD_STOP_REPEAT_NS);
+}
+
+/* Known by STARTED, by a PONG or by what only a started agent sends. */
+static void running(struct coordinator *c, size_t i, uint64_t started_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    if (started_ns != 0)
+        a->info.started_ns = started_ns;
+    if (a->info.state != COORD_ARMED)
+        return;
+    coord_move(a, COORD_RUNNING);
+    a->deadline_ns = c->end_ns;
+}
+
+static void on_started(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    running(c, i, ev->msg->started.actual_ns);
+}
+
+static void on_pong(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    const struct msg_pong *p = &ev->msg->pong;
+    if (p->started_ns != 0)
+        running(c, i, p->started_ns);
+    /* A snapshot may be just behind a PONG; one that is missing at the next PONG too is lost. */
+    if (p->last_seq > a->info.last_seq && a->remote_seq > a->info.last_seq)
+        missing(c, i, ev->now_ns, a->remote_seq);
+    a->remote_seq = p->last_seq;
+    if (p->state == AGENT_ENDED && a->info.state == COORD_RUNNING)
+        await_final(c, i, ev->now_ns);
+    else if (p->state == AGENT_ENDED && a->info.state < COORD_RUNNING)
+        coord_fail(c, i, COORD_LOST, ev->now_ns, "it ended before the start");
+}
+
+static void on_snapshot(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    uint64_t seq = ev->msg->snapshot.seq;
+    if (seq > a->info.last_seq + 1) {
+        missing(c, i, ev->now_ns, seq);
+        return;
+    }
+    if (seq == a->info.last_seq + 1) {
+        a->info.last_seq = seq;
+        emit(c, COORD_SNAPSHOT, i, ev->msg);
+    }
+    send_ack(c, i, false);
+}
+
+static void done(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    const struct msg_final *f = &ev->msg->final;
+    running(c, i, f->started_ns);
+    a->info.end_reason = f->reason;
+    if (f->text[0] != '\0' && !a->stop_asked)
+        snprintf(a->info.problem, sizeof a->info.problem, "%s", f->text);
+    msg_sanitise(a->info.problem);
+    emit(c, COORD_FINAL, i, ev->msg);
+    coord_move(a, COORD_DONE);
+    coord_release(c, i);
+    if (f->reason != END_FINISHED && !a->stop_asked)
+        coord_spoil(c, ev->now_ns, "agent %s ended early: %s", coord_address(c, i),
+                    a->info.problem[0] != '\0' ? a->info.problem : "no reason given");
+}
+
+static void on_final(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    const struct msg_final *f = &ev->msg->final;
+    bool never_began = a->info.started_ns == 0 && f->started_ns == 0 && !a->stop_asked;
+    if (a->info.state < COORD_ARMED || never_began) {
+        coord_fail(c, i, COORD_LOST, ev->now_ns, "it ended before the start: %s",
+                   f->text[0] != '\0' ? f->text : "no reason given");
+    } else if (f->last_seq > a->info.last_seq) {
+        missing(c, i, ev->now_ns, f->last_seq); /* brings the final results again as well */
+        running(c, i, f->started_ns);
+        await_final(c, i, ev->now_ns);
+    } else if (f->last_seq < a->info.last_seq) {
+        coord_fail(c, i, COORD_LOST, ev->now_ns,
+                   "it contradicts itself: %" PRIu64 " intervals sent, %" PRIu64 " counted",
+                   a->info.last_seq, f->last_seq);
+    } else {
+        done(c, i, ev);
+    }
+}
+
+#define HOLDING                                                                                    \
+    (SM_BIT(COORD_HELD) | SM_BIT(COORD_PREPARING) | SM_BIT(COORD_PREPARED) |                       \
+     SM_BIT(COORD_PROBING) | SM_BIT(COORD_PROBED))
+#define STARTING  (SM_BIT(COORD_ARMING) | SM_BIT(COORD_ARMED))
+#define UNDER_WAY (SM_BIT(COORD_ARMED) | SM_BIT(COORD_RUNNING) | SM_BIT(COORD_STOPPING))
+
+/* A message in another state is a late repetition: ignored. */
+static const struct {
+    enum msg_type type;
+    uint32_t states;
+    void (*handle)(struct coordinator *c, size_t i, const struct coord_event *ev);
+} handlers[] = {
+    {MSG_WELCOME, SM_BIT(COORD_GREETING) | HOLDING | STARTING | UNDER_WAY, on_welcome},
+    {MSG_REFUSE, SM_BIT(COORD_GREETING) | HOLDING | STARTING | UNDER_WAY, on_refuse},
+    {MSG_PROBE_REPLY, SM_BIT(COORD_PROBING), on_probe_reply},
+    {MSG_PREPARED, SM_BIT(COORD_PREPARING), on_prepared},
+    {MSG_ERROR, SM_BIT(COORD_PREPARING) | SM_BIT(COORD_ARMING), on_error},
+    {MSG_ARMED, SM_BIT(COORD_ARMING), on_armed},
+    {MSG_STARTED, UNDER_WAY, on_started},
+    {MSG_PONG, HOLDING | STARTING | UNDER_WAY, on_pong},
+    {MSG_SNAPSHOT, UNDER_WAY, on_snapshot},
+    {MSG_FINAL, HOLDING | STARTING | UNDER_WAY, on_final},
+};
+
+void coord_message(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    if (!a->up)
+        return;
+    for (size_t k = 0; k < sizeof handlers / sizeof handlers[0]; k++) {
+        if (handlers[k].type != ev->msg->type || !(handlers[k].states & SM_BIT(a->info.state)))
+            continue;
+        handlers[k].handle(c, i, ev);
+        break;
+    }
+    if (!coord_terminal(a) && a->info.state >= COORD_HELD)
+        a->silence_ns = clock_add(ev->now_ns, c->cfg.lease_ns);
+}

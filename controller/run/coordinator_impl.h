@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_CONTROLLER_COORDINATOR_IMPL_H
+#define HAMMER_CONTROLLER_COORDINATOR_IMPL_H
+
+#include "common/clock.h"
+#include "common/sm.h"
+#include "controller/run/coordinator.h"
+
+/* Shared by the coordinator's own files, nobody else's. coordinator.c decides about the run,
+ * coordinator_agent.c speaks with one agent, coordinator_timer.c knows when something is due. */
+
+#define COORD_ATTEMPT_NS     (3 * NS_PER_SEC)  /* dial -> WELCOME */
+#define COORD_DIAL_NS        (10 * NS_PER_SEC) /* all attempts */
+#define COORD_BACKOFF_MIN_NS (100 * NS_PER_MS)
+#define COORD_BACKOFF_MAX_NS (1 * NS_PER_SEC)
+#define COORD_PING_NS        (1 * NS_PER_SEC)
+#define COORD_REPEAT_NS      (1 * NS_PER_SEC)
+#define COORD_PREPARE_NS     (30 * NS_PER_SEC) /* and the plan's timeout */
+#define COORD_PROBES         32
+#define COORD_PROBES_FAR     16
+#define COORD_FAR_NS         (5 * NS_PER_MS)
+#define COORD_PROBES_AT_ONCE 16 /* agents; more inflate the round trips */
+#define COORD_PROBES_MIN     4
+#define COORD_PROBES_KEPT    64
+#define COORD_PROBE_LOST_NS  (200 * NS_PER_MS)
+#define COORD_PROBING_NS     (10 * NS_PER_SEC)
+#define COORD_LEAD_NS        (1 * NS_PER_SEC)
+#define COORD_LEAD_LOCAL_NS  (300 * NS_PER_MS) /* every agent shares our clock: no network */
+#define COORD_LEAD_AGENT_NS  (1 * NS_PER_MS)
+#define COORD_ARM_REPEAT_NS  (100 * NS_PER_MS)
+#define COORD_MARGIN_NS      (50 * NS_PER_MS) /* a withdrawal needs that long to arrive */
+#define COORD_START_NS       (5 * NS_PER_SEC) /* STARTED after the start instant */
+#define COORD_STOP_NS        (5 * NS_PER_SEC) /* FINAL after what was in flight got its time */
+#define COORD_STOP_REPEAT_NS (500 * NS_PER_MS)
+#define COORD_INTERRUPT_NS   (1 * NS_PER_SEC) /* FINAL after Ctrl-C */
+#define COORD_RESEND_NS      (200 * NS_PER_MS)
+
+enum coord_phase {
+    PHASE_GATHER,  /* until all are HELD */
+    PHASE_PREPARE, /* until all are PREPARED */
+    PHASE_PROBE,   /* until all are PROBED */
+    PHASE_ARM,     /* until all are ARMED, before t0 - margin */
+    PHASE_RUN,     /* until all are DONE or LOST */
+    PHASE_OVER
+};
+
+struct coord_agent {
+    struct coord_agent_info info;
+    struct sm sm;
+    /* Instants at which the agent's tick has work; NS_NEVER = none. */
+    uint64_t deadline_ns; /* this state ends then */
+    uint64_t repeat_ns;   /* the unanswered command goes out again */
+    uint64_t ping_ns;
+    uint64_t silence_ns; /* heard nothing until then = lost */
+    uint64_t redial_ns;
+    uint64_t give_up_ns; /* dialling ends */
+    uint64_t resend_ns;  /* missing snapshots are asked for again */
+    uint64_t backoff_ns;
+    bool up;     /* the link takes messages */
+    bool closed; /* COORD_CLOSE is out */
+    uint64_t command;
+    uint8_t epoch[MSG_ID_LEN];
+    uint32_t probe, probes_good;             /* number of the one under way; answered ones */
+    uint64_t probe_t1_ns[COORD_PROBES_KEPT]; /* by number; 0 = answered */
+    uint64_t remote_seq;                     /* last_seq of the latest PONG */
+    uint64_t known_seq;                      /* the highest one heard of when one was missing */
+    uint64_t drain_ns;
+    bool stop_asked;
+    char stop_reason[64];
+};
+
+struct coordinator {
+    struct coord_config cfg;
+    size_t n;
+    struct coord_agent *agents;
+    enum coord_phase phase;
+    uint64_t next_command;
+    uint8_t *plan_bytes; /* encoded once, the same for all */
+    size_t plan_len;
+    uint64_t t0_ns, margin_ns;
+    uint64_t end_ns;  /* every agent should have ended by itself */
+    bool all_running; /* said once */
+    bool stopping, interrupted, damaged;
+    enum coord_outcome outcome;
+    char reason[512];
+};
+
+/* --- coordinator.c ------------------------------------------------------------------------------
+ */
+
+/* The agent is out: refused or lost, for the reason given. Decides what becomes of the run. */
+void coord_fail(struct coordinator *c, size_t i, enum coord_agent_state to, uint64_t now_ns,
+                const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* The run cannot be what was planned: withdrawn before the start, stopped after it. */
+void coord_spoil(struct coordinator *c, uint64_t now_ns, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void coord_note(struct coordinator *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* As the user typed it. */
+const char *coord_address(const struct coordinator *c, size_t i);
+bool coord_terminal(const struct coord_agent *a);
+
+/* --- coordinator_agent.c ------------------------------------------------------------------------
+ */
+
+void coord_move(struct coord_agent *a, enum coord_agent_state to);
+void coord_send(struct coordinator *c, size_t i, struct msg *m);
+void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_up(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_down(struct coordinator *c, size_t i, uint64_t now_ns, const char *reason);
+void coord_message(struct coordinator *c, size_t i, const struct coord_event *ev);
+void coord_prepare(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_probe(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_arm(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_stop(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t drain_ns,
+                uint64_t answer_ns, const char *reason);
+/* BYE when the link is up, then CLOSE; once. */
+void coord_release(struct coordinator *c, size_t i);
+/* The unanswered command of the agent's state once more. */
+void coord_repeat(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_resend(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_ping(struct coordinator *c, size_t i, uint64_t now_ns);
+
+/* --- coordinator_timer.c ------------------------------------------------------------------------
+ */
+
+void coord_tick(struct coordinator *c, size_t i, uint64_t now_ns);
+uint64_t coord_next(const struct coord_agent *a);
+
+#endif
