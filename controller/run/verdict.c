@@ -106,12 +106,29 @@ static void say_missing(struct result *r)
         reason(r, "%zu more of %zu agents were lost or refused", missing - named, r->n_agents);
 }
 
+/* Stopped on our word because another one was lost: that is the reason. Stopped although nobody was
+ * lost and nobody asked: the agent gave up by itself, and part of the load is missing. */
+static void say_stopped(struct result *r)
+{
+    size_t named = 0;
+    if (agents_missing(r) > 0 || r->interrupted || r->no_target)
+        return;
+    for (size_t i = 0; i < r->n_agents && named < AGENTS_NAMED_MAX; i++) {
+        const struct result_agent *a = &r->agents[i];
+        if (a->state != RESULT_STOPPED)
+            continue;
+        reason(r, "agent %.64s was stopped before its end%s%.120s", agent_label(a),
+               a->problem[0] != '\0' ? ": " : "", a->problem);
+        named++;
+    }
+}
+
 static void say_unchecked(struct result *r)
 {
     size_t unchecked = 0, named = 0;
     for (size_t i = 0; i < r->n_agents; i++) {
         const struct result_agent *a = &r->agents[i];
-        if (a->checked || agent_missing(a))
+        if (a->checked || agent_missing(a) || (r->interrupted && !a->started))
             continue;
         if (++unchecked > AGENTS_NAMED_MAX)
             continue;
@@ -144,6 +161,7 @@ static bool is_incomplete(struct result *r, const struct counters *c)
 {
     size_t before = r->verdict.n_reasons;
     say_missing(r);
+    say_stopped(r);
     if (!r->no_target) {
         say_unchecked(r);
         say_ledger(r, c);

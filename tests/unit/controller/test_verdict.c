@@ -76,6 +76,18 @@ static void interrupted_and_lost(struct run *run)
     interrupted(run);
 }
 
+static void gave_up(struct run *run)
+{
+    run->r->agents[0].state = RESULT_STOPPED;
+    snprintf(run->r->agents[0].problem, sizeof run->r->agents[0].problem, "asked to shut down");
+}
+
+static void lost_and_stopped(struct run *run)
+{
+    lost(run);
+    run->r->agents[0].state = RESULT_STOPPED;
+}
+
 static void unchecked(struct run *run)
 {
     run->r->agents[0].checked = false;
@@ -231,6 +243,8 @@ static const struct {
     {"interrupted", interrupted, STATUS_INTERRUPTED, 130, 1, "interrupted after 3.00s of 10s"},
     {"interrupted, lost", interrupted_and_lost, STATUS_INTERRUPTED, 130, 2, "silent for 10 s"},
     {"lost", lost, STATUS_INCOMPLETE, 3, 1, "agent box1 was lost: silent for 10 s"},
+    {"gave up", gave_up, STATUS_INCOMPLETE, 3, 1, "before its end: asked to shut down"},
+    {"lost, stopped", lost_and_stopped, STATUS_INCOMPLETE, 3, 1, "agent box1 was lost"},
     {"unchecked", unchecked, STATUS_INCOMPLETE, 3, 1, "agent box0: its final totals never came"},
     {"ledger", ledger_broken, STATUS_INCOMPLETE, 3, 1, "1000 against 999"},
     {"unreachable", unreachable, STATUS_UNREACHABLE, 2, 2, "154 attempts failed"},
