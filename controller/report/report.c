@@ -5,7 +5,7 @@
 
 const struct report_format *report_find(const char *name)
 {
-    static const struct report_format *const formats[] = {&report_text};
+    static const struct report_format *const formats[] = {&report_text, &report_json};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (strcmp(formats[i]->name, name) == 0)
             return formats[i];

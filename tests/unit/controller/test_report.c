@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/report/report.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,9 +271,184 @@ START_TEST(test_all_due_is_honest)
 }
 END_TEST
 
+/* --- JSON: a checker of as much of JSON Schema as docs/report-schema.json uses ------------------
+ */
+
+static const json_t *resolve(const json_t *root, const json_t *schema)
+{
+    const char *ref = json_string_value(json_object_get(schema, "$ref"));
+    if (ref == NULL)
+        return schema;
+    ck_assert(strncmp(ref, "#/$defs/", 8) == 0);
+    const json_t *target = json_object_get(json_object_get(root, "$defs"), ref + 8);
+    ck_assert_msg(target != NULL, "the schema has no %s", ref);
+    return target;
+}
+
+static bool is_of_type(const json_t *value, const char *type)
+{
+    static const struct {
+        const char *name;
+        json_type type;
+    } types[] = {{"object", JSON_OBJECT},   {"array", JSON_ARRAY},   {"string", JSON_STRING},
+                 {"integer", JSON_INTEGER}, {"number", JSON_REAL},   {"number", JSON_INTEGER},
+                 {"boolean", JSON_TRUE},    {"boolean", JSON_FALSE}, {"null", JSON_NULL}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(types[i].name, type) == 0 && types[i].type == json_typeof(value))
+            return true;
+    return false;
+}
+
+static void check_type(const json_t *schema, const json_t *value, const char *path)
+{
+    const json_t *type = json_object_get(schema, "type");
+    ck_assert_msg(type != NULL, "%s: the schema gives no type", path);
+    bool ok = json_is_string(type) && is_of_type(value, json_string_value(type));
+    for (size_t i = 0; i < json_array_size(type); i++)
+        ok = ok || is_of_type(value, json_string_value(json_array_get(type, i)));
+    ck_assert_msg(ok, "%s has the wrong type", path);
+    const json_t *one_of = json_object_get(schema, "enum"),
+                 *only = json_object_get(schema, "const");
+    bool found = one_of == NULL;
+    for (size_t i = 0; i < json_array_size(one_of); i++)
+        found = found || json_equal(json_array_get(one_of, i), (json_t *)(uintptr_t)value);
+    ck_assert_msg(found, "%s is not one of the schema's values", path);
+    ck_assert_msg(only == NULL || json_equal((json_t *)(uintptr_t)only, (json_t *)(uintptr_t)value),
+                  "%s is not the schema's constant", path);
+}
+
+static void check_schema(const json_t *root, const json_t *schema, json_t *value, const char *path);
+
+/* Required keys are there, and every key that is there is described. */
+static void check_object(const json_t *root, const json_t *schema, json_t *value, const char *path)
+{
+    const json_t *required = json_object_get(schema, "required");
+    for (size_t i = 0; i < json_array_size(required); i++) {
+        const char *key = json_string_value(json_array_get(required, i));
+        ck_assert_msg(json_object_get(value, key) != NULL, "%s.%s is missing", path, key);
+    }
+    const char *key;
+    json_t *member;
+    json_object_foreach(value, key, member)
+    {
+        char deeper[512];
+        const json_t *sub = json_object_get(json_object_get(schema, "properties"), key);
+        if (sub == NULL)
+            sub = json_object_get(schema, "additionalProperties");
+        snprintf(deeper, sizeof deeper, "%.400s.%.100s", path, key);
+        ck_assert_msg(sub != NULL, "%s is not in the schema", deeper);
+        check_schema(root, sub, member, deeper);
+    }
+}
+
+static void check_schema(const json_t *root, const json_t *schema, json_t *value, const char *path)
+{
+    schema = resolve(root, schema);
+    check_type(schema, value, path);
+    if (json_is_object(value))
+        check_object(root, schema, value, path);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        check_schema(root, json_object_get(schema, "items"), json_array_get(value, i), path);
+}
+
+static json_t *load_schema(void)
+{
+    json_error_t error;
+    json_t *schema = json_load_file(TEST_DATA_DIR "/../../docs/report-schema.json", 0, &error);
+    ck_assert_msg(schema != NULL, "%s", error.text);
+    return schema;
+}
+
+static json_t *report_of(struct fixture *f)
+{
+    char *text = render(&report_json, f->r, false, false);
+    json_error_t error;
+    json_t *report = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    ck_assert_msg(report != NULL, "%s at line %d", error.text, error.line);
+    free(text);
+    return report;
+}
+
+static json_int_t number(const json_t *o, const char *a, const char *b, const char *c,
+                         const char *d)
+{
+    const char *keys[] = {a, b, c, d};
+    for (size_t i = 0; i < 4 && keys[i] != NULL; i++)
+        o = json_object_get(o, keys[i]);
+    ck_assert_msg(json_is_integer(o), "%s %s is no integer", a, b);
+    return json_integer_value(o);
+}
+
+START_TEST(test_json_matches_its_schema)
+{
+    json_t *schema = load_schema();
+    for (int variant = 0; variant < 4; variant++) {
+        struct fixture f;
+        fixture_make(&f, variant == 3 ? 0 : 3000, variant == 1 ? 500 : 0);
+        if (variant == 2)
+            spoil_with_errors(&f);
+        if (variant == 3) {
+            f.plan.duration_ns = f.r->duration_ns = NS_NEVER;
+            f.r->agents[0].started = false;
+            f.r->no_target = true;
+        }
+        snprintf(f.r->agents[1].name, sizeof f.r->agents[1].name, "b\xff\"\n");
+        finish(&f);
+        json_t *report = report_of(&f);
+        check_schema(schema, schema, report, "report");
+        json_decref(report);
+        result_free(f.r);
+    }
+    json_decref(schema);
+}
+END_TEST
+
+START_TEST(test_json_says_what_is_known)
+{
+    struct fixture f;
+    fixture_make(&f, 3000, 0);
+    spoil_with_errors(&f);
+    finish(&f);
+    json_t *o = report_of(&f);
+    ck_assert_int_eq(number(o, "totals", "scheduled", NULL, NULL), 3090);
+    ck_assert_int_eq(number(o, "totals", "errors", "read", NULL), 12);
+    ck_assert_int_eq(number(o, "status_codes", "503", NULL, NULL), 30);
+    ck_assert_int_eq(number(o, "latency", "all_due", "limit", NULL), 2001500000);
+    const json_t *all = json_object_get(json_object_get(o, "latency"), "all_due");
+    const json_t *percentiles = json_object_get(all, "percentiles");
+    ck_assert(json_is_integer(json_object_get(percentiles, "95")));
+    ck_assert(json_is_null(json_object_get(percentiles, "99")));
+    ck_assert(json_is_null(json_object_get(all, "mean")));
+    struct hist *h = snapshot_hist(f.r->total, HIST_CORRECTED);
+    ck_assert_int_eq(number(o, "latency", "corrected", "percentiles", "99"),
+                     (json_int_t)hist_value_at_percentile(h, 99));
+    hist_free(h);
+    json_decref(o);
+    result_free(f.r);
+}
+END_TEST
+
+START_TEST(test_json_hides_credentials)
+{
+    struct fixture f;
+    fixture_make(&f, 60, 0);
+    option_list_add(&f.plan.headers, "authorization: Bearer s3cret");
+    option_list_add(&f.plan.headers, "X-Api-Key: s3cret");
+    option_list_add(&f.plan.headers, "Accept: text/html");
+    finish(&f);
+    char *text = render(&report_json, f.r, false, false);
+    ck_assert_ptr_null(strstr(text, "s3cret"));
+    ck_assert_ptr_nonnull(strstr(text, "Accept: text/html"));
+    free(text);
+    option_list_clear(&f.plan.headers);
+    result_free(f.r);
+}
+END_TEST
+
 START_TEST(test_find)
 {
     ck_assert_ptr_eq(report_find("text"), &report_text);
+    ck_assert_ptr_eq(report_find("json"), &report_json);
     ck_assert_ptr_null(report_find("yaml"));
 }
 END_TEST
@@ -288,6 +464,9 @@ int main(void)
     tcase_add_test(t, test_text_without_data);
     tcase_add_test(t, test_text_of_a_closed_loop_with_spectrum);
     tcase_add_test(t, test_all_due_is_honest);
+    tcase_add_test(t, test_json_matches_its_schema);
+    tcase_add_test(t, test_json_says_what_is_known);
+    tcase_add_test(t, test_json_hides_credentials);
     tcase_add_test(t, test_find);
     return check_main(s);
 }
