@@ -76,6 +76,7 @@ static enum err serve(const struct agent_options *o, const struct policy *policy
         loop_run(loop);
     }
     endpoint_free(endpoint);
+    loop_finish(loop); /* what was just sent may still have to leave */
     loop_free(loop);
     return e;
 }

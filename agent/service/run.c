@@ -315,6 +315,8 @@ static void emit(struct run *r, uint64_t until)
     if (s->intervals == 0)
         s->intervals = 1;
     r->total->intervals += s->intervals;
+    r->total->backlog = s->backlog; /* gauges: the last word, not the sum over parts */
+    r->total->in_flight = s->in_flight;
     r->emitted = until;
     struct run_info info = {.snapshot = s};
     tell(r, RUN_SNAPSHOT, &info);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/host.h"
 #include "common/log.h"
 #include "common/loop.h"
 #include "common/mem.h"
@@ -153,6 +154,7 @@ static int write_reports(const struct session *s)
 
 static enum err assemble(struct session *s, struct errmsg *msg)
 {
+    host_fd_limit(); /* two descriptors an agent */
     link_block_signals();
     enum err e = loop_new(&s->loop, msg);
     if (e != ERR_OK)
@@ -196,6 +198,8 @@ static void dispose(struct session *s)
     result_free(s->result);
     fleet_free(s->fleet);
     merge_free(s->merge);
+    if (s->loop != NULL)
+        loop_finish(s->loop); /* the agents' BYE may still have to leave */
     local_agents_stop(s->local);
     loop_free(s->loop);
     inventory_clear(&s->inventory);
