@@ -78,28 +78,21 @@ uint32_t hist_index(const struct hist_geometry *g, uint64_t v)
     return (bucket << g->sub_half_magnitude) + sub;
 }
 
-/* log2 of the width of bucket i. */
-static uint32_t width_bits(const struct hist_geometry *g, uint32_t i)
-{
-    uint32_t group = i >> g->sub_half_magnitude;
-    return g->unit_magnitude + (group == 0 ? 0 : group - 1);
-}
-
 uint64_t hist_low(const struct hist_geometry *g, uint32_t i)
 {
-    uint32_t half = 1u << g->sub_half_magnitude;
-    uint64_t sub = i < half ? i : (i & (half - 1)) + half;
-    return sub << width_bits(g, i);
+    return hist_span_of(g, i).low;
 }
 
 uint64_t hist_high(const struct hist_geometry *g, uint32_t i)
 {
-    return hist_low(g, i) + ((UINT64_C(1) << width_bits(g, i)) - 1);
+    struct hist_span span = hist_span_of(g, i);
+    return span.low + (span.width - 1);
 }
 
 uint64_t hist_median(const struct hist_geometry *g, uint32_t i)
 {
-    return hist_low(g, i) + ((UINT64_C(1) << width_bits(g, i)) >> 1);
+    struct hist_span span = hist_span_of(g, i);
+    return span.low + (span.width >> 1);
 }
 
 static void set_empty(struct hist *h)

@@ -112,11 +112,13 @@ struct walk {
 static inline bool get_number(struct walk *w, uint64_t *z)
 {
     uint64_t v = 0;
-    for (uint32_t shift = 0; w->p < w->end; shift += 7) {
-        uint8_t b = *w->p++;
+    const uint8_t *p = w->p;
+    for (uint32_t shift = 0; p < w->end; shift += 7) {
+        uint8_t b = *p++;
         bool last = b < MORE || shift == 7 * (NUMBER_MAX - 1);
         v |= (uint64_t)(last ? b : b - MORE) << shift;
         if (last) {
+            w->p = p;
             *z = v;
             return true;
         }
@@ -210,7 +212,8 @@ static void add_counters(const struct sound *s, struct hist *h)
     u128 sum = 0;
     while (walk_next(&w, &i, &n)) {
         h->counts[i] += n;
-        sum += (u128)hist_median(&s->g, i) * n;
+        struct hist_span span = hist_span_of(&s->g, i);
+        sum += (u128)(span.low + (span.width >> 1)) * n;
     }
     h->total += s->total;
     h->sum += sum;

@@ -294,6 +294,17 @@ START_TEST(test_exact_mean_lies_between_min_and_max)
 }
 END_TEST
 
+/* p * n / 100 in doubles lands just above the integer for many of these: one ulp less must help. */
+START_TEST(test_rank_is_the_exact_rational)
+{
+    static const uint64_t sizes[] = {7, 30, 1000, 3000, 12345, 100000, 1000000};
+    for (uint64_t centi = 1; centi <= 10000; centi++)
+        for (size_t i = 0; i < COUNT_OF(sizes); i++)
+            ck_assert_uint_eq(hist_rank((double)centi / 100, sizes[i]),
+                              (centi * sizes[i] + 9999) / 10000);
+}
+END_TEST
+
 START_TEST(test_rank_edges)
 {
     ck_assert_uint_eq(hist_rank(50, 0), 0);
@@ -476,6 +487,7 @@ int main(void)
     tcase_add_test(t, test_adding_another_geometry_records_low_values);
     tcase_add_test(t, test_figures_against_sorted_samples);
     tcase_add_test(t, test_exact_mean_lies_between_min_and_max);
+    tcase_add_test(t, test_rank_is_the_exact_rational);
     tcase_add_test(t, test_rank_edges);
     tcase_add_test(t, test_empty_reset_and_copy);
     tcase_add_test(t, test_equal_sees_each_figure);
