@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+/* At most this much of a read is looked at as header fields in one go: what follows them (a body, a
+ * hundred more 1xx) is not to be searched for tabs again and again. */
+#define FIELDS_SLICE 4096
+
 static enum h1_state fail(struct h1_response *r, enum h1_error error)
 {
     r->error = error;
@@ -153,6 +157,7 @@ static size_t feed_fields(struct h1_response *r, char *bytes, size_t len, size_t
         fail(r, H1_HEADER_TOO_LARGE);
         return 0;
     }
+    len = smaller(len, FIELDS_SLICE);
     tabs_to_spaces(bytes, len);
     if (parse(r, bytes, len, &used) && (r->phase == phase || r->status < 200))
         r->used += used;
