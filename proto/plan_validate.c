@@ -74,7 +74,8 @@ static enum err check_has_rate(const struct plan *p, struct errmsg *msg)
     if (p->rate.num != 0)
         return ERR_OK;
     return errmsg_set(msg, ERR_INVALID,
-                      "-r/--rate is required: the full-speed closed-loop mode does not exist yet");
+                      "-r/--rate is required: accepted is a rate such as 2000 or 100/s (a closed "
+                      "loop at full speed does not exist yet)");
 }
 
 static enum err check_rate(const struct plan *p, struct errmsg *msg)

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/url.h"
 #include "common/err.h"
 #include "proto/plan.h"
+#include "proto/url.h"
 
 #define REQUEST_INDEX_DIGITS 20
 

@@ -68,6 +68,16 @@ static size_t served(void)
     return log_lines();
 }
 
+/* Prints what the process said when it did not end as it should: check refuses long messages. */
+static void expect(const struct process *p, bool ok)
+{
+    if (ok)
+        return;
+    printf("%s%s", p->out, p->err);
+    fflush(stdout);
+    ck_abort_msg("exit code %d", p->code);
+}
+
 static void wait_requests(struct process *ctl, size_t n)
 {
     uint64_t until = clock_mono_ns() + 30 * NS_PER_SEC;
@@ -81,7 +91,7 @@ START_TEST(test_local_agent)
     struct process p;
     const char *args[] = {"run", "-r", "500", "-d", "2", "-c", "8", target.url, "--json", NULL};
     int code = process_run(&p, "hammer-ctl", args, 20000);
-    ck_assert_msg(code == 0 || code == 4, "exit %d: %s%s", code, p.out, p.err);
+    expect(&p, code == 0 || code == 4);
     json_t *r = report_parse(p.out);
     report_check_ledger(r);
     ck_assert_int_eq(report_int(r, "totals.scheduled"), 1000);
@@ -103,7 +113,7 @@ START_TEST(test_two_weighted_agents)
     const char *args[] = {"run", "--agents", agent_list, "-r",       "600",    "-d",
                           "2",   "-c",       "9",        target.url, "--json", NULL};
     int code = process_run(&p, "hammer-ctl", args, 20000);
-    ck_assert_msg(code == 0 || code == 4, "exit %d: %s%s", code, p.out, p.err);
+    expect(&p, code == 0 || code == 4);
     json_t *r = report_parse(p.out);
     report_check_ledger(r);
     ck_assert_int_eq(report_int(r, "agents.0.totals.scheduled"), 400);
@@ -131,7 +141,7 @@ START_TEST(test_each_index_once)
     const char *args[] = {"run",  "--agents", agent_list, "-r", "2k",     "-n",
                           "1001", "-c",       "12",       url,  "--json", NULL};
     int code = process_run(&p, "hammer-ctl", args, 20000);
-    ck_assert_msg(code == 0 || code == 4, "exit %d: %s%s", code, p.out, p.err);
+    expect(&p, code == 0 || code == 4);
     ck_assert_uint_eq(served(), N);
     static uint8_t seen[N];
     memset(seen, 0, sizeof seen);
@@ -158,7 +168,7 @@ START_TEST(test_freeze_shows_in_corrected_only)
     const char *args[] = {"run", "--agents", agent_list, "-r",       "500",    "-d",
                           "3",   "-c",       "10",       target.url, "--json", NULL};
     int code = process_run(&p, "hammer-ctl", args, 20000);
-    ck_assert_msg(code == 0 || code == 4, "exit %d: %s%s", code, p.out, p.err);
+    expect(&p, code == 0 || code == 4);
     json_t *r = report_parse(p.out);
     report_check_ledger(r);
     int64_t corrected = report_int(r, "latency.corrected.percentiles.95");
@@ -230,13 +240,13 @@ END_TEST
 /* A server that accepts and never answers: a report without data, never exit 0. */
 START_TEST(test_silent_target_is_no_data)
 {
-    static const char *const frozen[] = {"--freeze-at", "0ms", "--freeze-for", "60s", NULL};
+    static const char *const frozen[] = {"--delay", "60s", NULL};
     start_target(frozen);
     struct process p;
     const char *args[] = {"run", "-r", "50",  "-d",       "1",      "-c",
                           "60",  "-T", "300", target.url, "--json", NULL};
     int code = process_run(&p, "hammer-ctl", args, 30000);
-    ck_assert_msg(code == 3, "exit %d: %s%s", code, p.out, p.err);
+    expect(&p, code == 3);
     json_t *r = report_parse(p.out);
     report_check_ledger(r);
     ck_assert_str_eq(report_text_at(r, "verdict.status"), "no-data");
@@ -332,7 +342,7 @@ START_TEST(test_lost_agent_is_reported)
     wait_requests(&p, 400);
     process_signal(&agents[1].process, SIGKILL);
     int code = process_wait(&p, 20000);
-    ck_assert_msg(code == 3, "exit %d: %s%s", code, p.out, p.err);
+    expect(&p, code == 3);
     json_t *r = report_parse(p.out);
     report_check_ledger(r);
     ck_assert_str_eq(report_text_at(r, "verdict.status"), "incomplete");
@@ -346,17 +356,18 @@ START_TEST(test_lost_agent_is_reported)
 }
 END_TEST
 
-static long resident_kib(pid_t pid)
+static long peak_kib(pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    char *text = file_read(path), *at = text != NULL ? strstr(text, "VmRSS:") : NULL;
+    char *text = file_read(path), *at = text != NULL ? strstr(text, "VmHWM:") : NULL;
     long kib = at != NULL ? strtol(at + 6, NULL, 10) : -1;
     mem_free(text);
     return kib;
 }
 
-/* An agent serves run after run, and its memory does not grow with the number of requests. */
+/* An agent serves run after run, and its peak of memory does not grow with the requests: 80000 more
+ * may not cost 2 MiB. */
 START_TEST(test_memory_does_not_grow)
 {
     if (getenv("HAMMER_TEST_TIMEOUT_FACTOR") != NULL)
@@ -366,18 +377,18 @@ START_TEST(test_memory_does_not_grow)
     long first = 0;
     for (int round = 0; round < 4; round++) {
         struct process p;
-        const char *n = round == 0 ? "2000" : "20000";
+        const char *n = round == 0 ? "4000" : "40000";
         const char *args[] = {"run", "--agents", agent_list, "-r",       "5k", "-n",
                               n,     "-c",       "10",       target.url, NULL};
         int code = process_run(&p, "hammer-ctl", args, 60000);
-        ck_assert_msg(code == 0 || code == 4, "exit %d: %s%s", code, p.out, p.err);
+        expect(&p, code == 0 || code == 4);
         process_end(&p);
-        long now = resident_kib(agents[0].process.pid);
+        long now = peak_kib(agents[0].process.pid);
         ck_assert_int_gt(now, 0);
         if (round == 1)
             first = now;
         if (round > 1)
-            ck_assert_msg(now <= first + 1024, "%ld KiB, then %ld KiB", first, now);
+            ck_assert_msg(now <= first + 2048, "%ld KiB, then %ld KiB", first, now);
     }
 }
 END_TEST

@@ -37,11 +37,19 @@ static json_t *walk(json_t *node, const char *path)
     return NULL;
 }
 
+/* The whole report goes to stdout: check refuses messages over 8 KiB. */
+static void complain(json_t *report, const char *path, const char *what)
+{
+    json_dumpf(report, stdout, JSON_INDENT(1));
+    fflush(stdout);
+    ck_abort_msg("%s is %s", path, what);
+}
+
 json_t *report_at(json_t *report, const char *path)
 {
     json_t *v = walk(report, path);
     if (v == NULL)
-        ck_abort_msg("no %s in %s", path, json_dumps(report, JSON_INDENT(1)));
+        complain(report, path, "missing");
     return v;
 }
 
@@ -49,7 +57,7 @@ int64_t report_int(json_t *report, const char *path)
 {
     json_t *v = report_at(report, path);
     if (!json_is_integer(v))
-        ck_abort_msg("%s is not an integer in %s", path, json_dumps(report, JSON_INDENT(1)));
+        complain(report, path, "not an integer");
     return json_integer_value(v);
 }
 

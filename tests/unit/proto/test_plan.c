@@ -98,7 +98,7 @@ struct refused {
 START_TEST(test_refused)
 {
     static const struct refused cases[] = {
-        {{"run", NULL}, "-r/--rate is required: the full-speed closed-loop mode does not exist"},
+        {{"run", NULL}, "-r/--rate is required: accepted is a rate"},
         {{"run", "-r0"}, "--rate 0: accepted is a rate above 0"},
         {{"run", "-r-5"}, "--rate -5: accepted is a rate"},
         {{"run", "-r1", "-c0"}, "--connections 0: accepted is a whole number from 1 to 1000000"},
