@@ -194,13 +194,14 @@ static struct head long_head(struct wire_in *r, uint8_t b)
         wire_fail(r, ERR_TRUNCATED);
         return h;
     }
+    bool sign = width > 0 && (r->p[0] & 0x80) != 0;
     h.n = big_endian(r->p, width);
     r->p += width;
     if (h.kind == KIND_BOOL)
         h.n = b != HEAD_FALSE;
     else if (h.kind == KIND_EXT)
         h.n = (width == 0 ? UINT64_C(1) << (b - HEAD_FIXEXT1) : h.n) + 1; /* type byte */
-    else if (h.kind == KIND_NEGATIVE && h.n >> (8 * width - 1) == 0)
+    else if (h.kind == KIND_NEGATIVE && !sign)
         h.kind = KIND_UINT; /* legal: a number >= 0 in a signed form */
     else if (h.kind == KIND_NEGATIVE && width < 8)
         h.n |= UINT64_MAX << (8 * width);

@@ -272,29 +272,17 @@ static void series_huge_counter(struct wire_out *w)
     one_series(w, 0, "", SNAPSHOT_COUNT_MAX + 1, NULL);
 }
 
-static void series_huge_stage(struct wire_out *w)
+/* A series of three keys but one; 0 = of all three. */
+static void series_lacks(struct wire_out *w, unsigned lacking, uint64_t stage)
 {
     wire_put_array(w, 1);
-    wire_put_map(w, 3);
-    wire_put_u64(w, SERIES_STAGE);
-    wire_put_u64(w, UINT64_C(1) << 32);
-    wire_put_u64(w, SERIES_NAME);
-    wire_put_str(w, "");
-    wire_put_u64(w, SERIES_COUNTERS);
-    wire_put_map(w, 0);
-}
-
-/* A series of three keys but one. */
-static void series_lacks(struct wire_out *w, enum series_key lacking)
-{
-    wire_put_array(w, 1);
-    wire_put_map(w, 2);
+    wire_put_map(w, lacking == 0 ? 3 : 2);
     for (unsigned key = SERIES_STAGE; key <= SERIES_COUNTERS; key++) {
         if (key == lacking)
             continue;
         wire_put_u64(w, key);
         if (key == SERIES_STAGE)
-            wire_put_u64(w, 0);
+            wire_put_u64(w, stage);
         else if (key == SERIES_NAME)
             wire_put_str(w, "");
         else
@@ -304,17 +292,22 @@ static void series_lacks(struct wire_out *w, enum series_key lacking)
 
 static void series_without_stage(struct wire_out *w)
 {
-    series_lacks(w, SERIES_STAGE);
+    series_lacks(w, SERIES_STAGE, 0);
 }
 
 static void series_without_name(struct wire_out *w)
 {
-    series_lacks(w, SERIES_NAME);
+    series_lacks(w, SERIES_NAME, 0);
 }
 
 static void series_without_counters(struct wire_out *w)
 {
-    series_lacks(w, SERIES_COUNTERS);
+    series_lacks(w, SERIES_COUNTERS, 0);
+}
+
+static void series_huge_stage(struct wire_out *w)
+{
+    series_lacks(w, 0, UINT64_C(1) << 32);
 }
 
 static void status_pair(struct wire_out *w, uint64_t a, uint64_t b)
