@@ -230,7 +230,9 @@ static size_t skip_extension(struct h1_response *r, const char *bytes, size_t le
 static size_t feed_size(struct h1_response *r, const char *bytes, size_t len)
 {
     size_t n = 0, used = 0;
-    while (n < len && !extension_starts(bytes[n]))
+    while (n < len && !extension_starts(bytes[n]) && bytes[n] != '\n')
+        n++;
+    if (n < len && bytes[n] == '\n') /* to the end of the line only: cost stays linear */
         n++;
     if (n == 0) { /* a size must come first: let the parser refuse what else begins a line */
         if (r->used > 0)

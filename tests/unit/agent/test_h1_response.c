@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "tests/lib/check_main.h"
 
 /* What became of a stream: the state, and how many bytes the response took of it. */
@@ -378,6 +379,24 @@ START_TEST(test_many_small_chunks)
 }
 END_TEST
 
+/* A hostile server must not make the generator spend time out of proportion: cost is linear in the
+ * bytes. Ten times what this takes under a sanitizer; quadratic cost took minutes. */
+START_TEST(test_cost_is_linear)
+{
+    static const char *const pieces[] = {"1\r\nx\r\n", "1;a\r\nx\r\n", "1 \r\nx\r\n"};
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        struct stream s = {NULL, 0};
+        add(&s, CHUNKED);
+        fill(&s, pieces[i], 4u << 20);
+        uint64_t begin = clock_thread_cpu_ns();
+        struct result r = run(s.bytes, s.len, false, false, whole, NULL);
+        ck_assert_int_eq(r.state, H1_MORE);
+        ck_assert_uint_lt(clock_thread_cpu_ns() - begin, 10 * NS_PER_SEC);
+        free(s.bytes);
+    }
+}
+END_TEST
+
 struct endless {
     const char *name, *start, *repeat;
 };
@@ -445,6 +464,7 @@ int main(void)
     tcase_add_test(t, test_trailer_limit_is_exact);
     tcase_add_test(t, test_chunk_line_limit_is_exact);
     tcase_add_test(t, test_many_small_chunks);
+    tcase_add_test(t, test_cost_is_linear);
     tcase_add_loop_test(t, test_endless_streams_end, 0, sizeof endless / sizeof endless[0]);
     tcase_add_test(t, test_damage_is_cut_independent);
     suite_add_tcase(s, t);
