@@ -480,6 +480,17 @@ static void check_no_target(const struct world *w)
     ck_assert(!w->armed);
 }
 
+/* The others were told to stop: the run ends soon after the loss was noticed, not as planned. */
+static void check_stopped(const struct world *w)
+{
+    uint64_t t0 = coordinator_t0(w->coordinator), noticed = w->fault_ns > t0 ? w->fault_ns : t0;
+    uint64_t answer = w->plan.timeout_ns + 5500 * NS_PER_MS; /* time to drain, to answer */
+    if (w->fault == FAULT_FREEZE)
+        noticed += 10 * NS_PER_SEC;
+    ck_assert_msg(w->finished_ns < noticed + answer, "finished %llu ms after the loss",
+                  (unsigned long long)((w->finished_ns - noticed) / NS_PER_MS));
+}
+
 /* Depends on when it struck: before the start nothing runs, after it the rest is reported. */
 static void check_loss(const struct world *w)
 {
@@ -495,6 +506,8 @@ static void check_loss(const struct world *w)
     if (o != COORD_COMPLETE)
         ck_assert_msg(w->fault == FAULT_ABORT || names_victim(w), "%s",
                       coordinator_reason(w->coordinator));
+    if (o == COORD_PARTIAL)
+        check_stopped(w);
     if (o == COORD_PARTIAL && w->fault != FAULT_QUIT && w->fault != FAULT_ABORT)
         ck_assert(!was_done);
 }
