@@ -70,79 +70,75 @@ START_TEST(test_list)
 }
 END_TEST
 
+static const char x101[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+                           "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+static const char *const refused[][2] = {
+    {"", "--agents \"\": empty item; accepted is [NAME@]HOST[:PORT][*WEIGHT]"},
+    {"localhost,", "empty item"},
+    {",localhost", "empty item"},
+    {"localhost, ,127.0.0.1", "empty item"},
+    {"localhost:0", "--agents localhost:0: port; accepted is HOST[:PORT] with a port from 1 to"},
+    {"localhost:65536", "localhost:65536: port"},
+    {"localhost:", "localhost:: port"},
+    {"localhost:+80", "port"},
+    {"localhost:80x", "port"},
+    {"localhost:4294967376", "port"},
+    {"localhost*0", "--agents localhost*0: weight; accepted is HOST[:PORT]*WEIGHT with a weight "
+                    "from 1 to 1000"},
+    {"localhost*1001", "weight"},
+    {"localhost*", "weight"},
+    {"localhost*-1", "weight"},
+    {"localhost*1.5", "weight"},
+    {"*2", "*2: host"},
+    {":7400", ":7400: host"},
+    {"local host", "local host: host"},
+    {"local\nhost", "--agents local?host: host"},
+    {"user:pw@localhost", "name; accepted is NAME@HOST"},
+    {"@localhost", "name"},
+    {"a@b@localhost", "host"},
+    {"::1", "--agents ::1: an IPv6 address needs brackets; accepted is [ADDRESS][:PORT] such as "
+            "[::1]:7400"},
+    {"::1:7400", "needs brackets"},
+    {"[::1", "brackets"},
+    {"[::1]7400", "brackets"},
+    {"[::1]:", "port"},
+    {"[]", "not an IPv6 address"},
+    {"[::g]:7400", "not an IPv6 address"},
+    {"[127.0.0.1]", "not an IPv6 address"},
+    {"[fe80::1%eth0]", "not an IPv6 address"},
+    {"127.1", "not an IPv4 address"},
+    {"127.0.0.256", "not an IPv4 address"},
+    {"7400", "not an IPv4 address"},
+    {x101, ": host"},
+    {"tcp://", "host"},
+    {"tcp://localhost/path", "host"},
+    {"tcp://localhost:80/", "port"},
+    {"tls+tcp://localhost", "the control link has no TLS yet"},
+    {"http://localhost", "unknown transport; accepted is HOST[:PORT], tcp://"},
+    {"ipc://", "path; accepted is ipc:///PATH"},
+    {"ipc://relative", "path"},
+    {"ipc:///", "path"},
+    {"ipc:///a b", "ipc:///a b: space, control"},
+    {"10.0.0.1:7400", "--agents 10.0.0.1:7400: not a loopback host, and the control link has no "
+                      "TLS yet"},
+    {"host.example", "--insecure-agents"},
+    {"[2001:db8::1]", "not a loopback host"},
+    {"128.0.0.1", "not a loopback host"},
+    {"localhost.example", "not a loopback host"},
+    {"tcp://192.168.0.1:7400", "not a loopback host"},
+    {"localhost,127.0.0.1,LOCALHOST:7400*2", "--agents LOCALHOST:7400*2: given twice"},
+    {"[::1],[0::1]:7400", "given twice"},
+    {"ipc:///a,ipc:///a", "given twice"},
+};
+
 START_TEST(test_refused)
 {
-    static const char x101[] =
-        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
-    static const char *const cases[][2] = {
-        {"", "--agents \"\": empty item; accepted is [NAME@]HOST[:PORT][*WEIGHT]"},
-        {"localhost,", "empty item"},
-        {",localhost", "empty item"},
-        {"localhost, ,127.0.0.1", "empty item"},
-        {"localhost:0",
-         "--agents localhost:0: port; accepted is HOST[:PORT] with a port from 1 to"},
-        {"localhost:65536", "localhost:65536: port"},
-        {"localhost:", "localhost:: port"},
-        {"localhost:+80", "port"},
-        {"localhost:80x", "port"},
-        {"localhost:4294967376", "port"},
-        {"localhost*0",
-         "--agents localhost*0: weight; accepted is HOST[:PORT]*WEIGHT with a weight "
-         "from 1 to 1000"},
-        {"localhost*1001", "weight"},
-        {"localhost*", "weight"},
-        {"localhost*-1", "weight"},
-        {"localhost*1.5", "weight"},
-        {"*2", "*2: host"},
-        {":7400", ":7400: host"},
-        {"local host", "local host: host"},
-        {"local\nhost", "--agents local?host: host"},
-        {"user:pw@localhost", "name; accepted is NAME@HOST"},
-        {"@localhost", "name"},
-        {"a@b@localhost", "host"},
-        {"::1",
-         "--agents ::1: an IPv6 address needs brackets; accepted is [ADDRESS][:PORT] such as "
-         "[::1]:7400"},
-        {"::1:7400", "needs brackets"},
-        {"[::1", "brackets"},
-        {"[::1]7400", "brackets"},
-        {"[::1]:", "port"},
-        {"[]", "not an IPv6 address"},
-        {"[::g]:7400", "not an IPv6 address"},
-        {"[127.0.0.1]", "not an IPv6 address"},
-        {"[fe80::1%eth0]", "not an IPv6 address"},
-        {"127.1", "not an IPv4 address"},
-        {"127.0.0.256", "not an IPv4 address"},
-        {"7400", "not an IPv4 address"},
-        {x101, ": host"},
-        {"tcp://", "host"},
-        {"tcp://localhost/path", "host"},
-        {"tcp://localhost:80/", "port"},
-        {"tls+tcp://localhost", "the control link has no TLS yet"},
-        {"http://localhost", "unknown transport; accepted is HOST[:PORT], tcp://"},
-        {"ipc://", "path; accepted is ipc:///PATH"},
-        {"ipc://relative", "path"},
-        {"ipc:///", "path"},
-        {"ipc:///a b", "ipc:///a b: space, control"},
-        {"10.0.0.1:7400",
-         "--agents 10.0.0.1:7400: not a loopback host, and the control link has no "
-         "TLS yet"},
-        {"host.example", "--insecure-agents"},
-        {"[2001:db8::1]", "not a loopback host"},
-        {"128.0.0.1", "not a loopback host"},
-        {"localhost.example", "not a loopback host"},
-        {"tcp://192.168.0.1:7400", "not a loopback host"},
-        {"localhost,127.0.0.1,LOCALHOST:7400*2", "--agents LOCALHOST:7400*2: given twice"},
-        {"[::1],[0::1]:7400", "given twice"},
-        {"ipc:///a,ipc:///a", "given twice"},
-    };
-    for (size_t i = 0; i < N_OF(cases); i++) {
+    for (size_t i = 0; i < N_OF(refused); i++) {
         struct inventory inv;
         struct errmsg msg = {{0}};
-        ck_assert_msg(inventory_parse(cases[i][0], 0, &inv, &msg) == ERR_INVALID, "%s",
-                      cases[i][0]);
-        ck_assert_msg(strstr(msg.text, cases[i][1]) != NULL, "'%s': %s", cases[i][0], msg.text);
+        ck_assert_msg(inventory_parse(refused[i][0], 0, &inv, &msg) == ERR_INVALID, "%s",
+                      refused[i][0]);
+        ck_assert_msg(strstr(msg.text, refused[i][1]) != NULL, "'%s': %s", refused[i][0], msg.text);
         ck_assert(strncmp(msg.text, "--agents ", 9) == 0);
         ck_assert(inv.n == 0 && inv.agents == NULL);
     }
