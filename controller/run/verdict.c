@@ -33,9 +33,10 @@ static void reason(struct result *r, const char *fmt, ...)
     v->n_reasons++;
 }
 
+/* The address tells agents apart; several may run on one host and share its name. */
 static const char *agent_label(const struct result_agent *a)
 {
-    return a->name[0] != '\0' ? a->name : a->address;
+    return a->address[0] != '\0' ? a->address : a->name;
 }
 
 static bool agent_missing(const struct result_agent *a)
