@@ -22,6 +22,8 @@
 #include "proto/link.h"
 
 #define EXIT_INTERRUPTED 130
+/* timeout(1) signals its child and then the whole group: two signals within this are one Ctrl-C. */
+#define SAME_CTRL_C_NS   (100 * NS_PER_MS)
 
 /* Everything one `hammer-ctl run` holds. */
 struct session {
@@ -33,7 +35,7 @@ struct session {
     struct fleet *fleet;
     struct result *result;
     uint64_t started_wall_ns;
-    bool interrupted;
+    uint64_t interrupted_ns; /* first Ctrl-C, 0 = none */
 };
 
 static void on_note(void *arg, const char *text)
@@ -61,12 +63,15 @@ static void on_signal(int signo, void *arg)
 {
     struct session *s = arg;
     (void)signo;
-    if (s->interrupted) {
+    uint64_t now_ns = clock_mono_ns();
+    if (s->interrupted_ns != 0 && now_ns - s->interrupted_ns < SAME_CTRL_C_NS)
+        return;
+    if (s->interrupted_ns != 0) {
         /* A second Ctrl-C: at once. The agents were told to stop by the first one. */
         local_agents_abandon(s->local);
         _exit(EXIT_INTERRUPTED);
     }
-    s->interrupted = true;
+    s->interrupted_ns = now_ns;
     on_note(s, "stopping the agents; again to quit at once");
     fleet_interrupt(s->fleet);
 }
