@@ -27,7 +27,8 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct plan, rate),
      .set_offset = offsetof(struct plan, rate_set),
      .meta = "RATE",
-     .text = "requests per second over all agents: 2000, 1.5k, 0.1, 100/s, 6/m, 1/h"},
+     .text = "requests per second over all agents: 2000, 1.5k, 0.1, 100/s, 6/m, 1/h; default: "
+             "closed loop at full speed"},
     {.name = "duration",
      .aliases = "-d",
      .type = OPTION_DURATION,

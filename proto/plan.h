@@ -33,7 +33,7 @@ struct plan {
     char *body_file;            /* --body FILE; read into body by plan_check, not shipped */
     uint8_t *body;              /* owned; NULL = none (an empty body is not NULL) */
     size_t body_len;
-    struct rate rate;     /* num 0 = not given */
+    struct rate rate;     /* num 0 = not given: closed loop at full speed */
     uint64_t duration_ns; /* NS_NEVER = not bounded by time */
     uint64_t requests;    /* UINT64_MAX = not bounded by count */
     uint64_t timeout_ns;

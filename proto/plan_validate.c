@@ -68,16 +68,6 @@ static enum err check_numbers(const struct plan *p, struct errmsg *msg)
     return ERR_OK;
 }
 
-/* Goes away when the full-speed closed loop arrives. */
-static enum err check_has_rate(const struct plan *p, struct errmsg *msg)
-{
-    if (p->rate.num != 0)
-        return ERR_OK;
-    return errmsg_set(msg, ERR_INVALID,
-                      "-r/--rate is required: accepted is a rate such as 2000 or 100/s (a closed "
-                      "loop at full speed does not exist yet)");
-}
-
 static enum err check_rate(const struct plan *p, struct errmsg *msg)
 {
     const struct rate *r = &p->rate;
@@ -230,8 +220,8 @@ static enum err check_body(const struct plan *p, struct errmsg *msg)
 enum err plan_validate(const struct plan *p, struct errmsg *msg)
 {
     static enum err (*const checks[])(const struct plan *, struct errmsg *) = {
-        check_url,     check_numbers, check_has_rate, check_rate, check_end,
-        check_threads, check_method,  check_headers,  check_body,
+        check_url,     check_numbers, check_rate,    check_end,
+        check_threads, check_method,  check_headers, check_body,
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         enum err e = checks[i](p, msg);

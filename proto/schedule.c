@@ -12,6 +12,8 @@ typedef unsigned __int128 u128;
 
 uint64_t schedule_due_of_index(const struct rate *rate, uint64_t i)
 {
+    if (rate->num == 0)
+        return 0;
     u128 due = (u128)i * (NS_PER_SEC * rate->den) / rate->num;
     return due > UINT64_MAX ? UINT64_MAX : (uint64_t)due;
 }
@@ -19,6 +21,8 @@ uint64_t schedule_due_of_index(const struct rate *rate, uint64_t i)
 /* Number of global indices due at or before ns: floor(i*k/num) <= ns  <=>  i*k < (ns+1)*num. */
 static uint64_t global_until(const struct rate *rate, uint64_t ns)
 {
+    if (rate->num == 0)
+        return UINT64_MAX;
     u128 k = (u128)NS_PER_SEC * rate->den;
     u128 n = (((u128)ns + 1) * rate->num + k - 1) / k;
     return n > UINT64_MAX ? UINT64_MAX : (uint64_t)n;
@@ -52,10 +56,10 @@ static enum err check_share(const struct share *s, struct errmsg *msg)
 enum err schedule_init(struct schedule *s, const struct rate *rate, const struct share *share,
                        uint64_t duration_ns, uint64_t requests, struct errmsg *msg)
 {
-    if (rate->num == 0 || rate->den == 0 || rate->den > DEN_MAX)
+    if (rate->den == 0 || rate->den > DEN_MAX)
         return errmsg_set(msg, ERR_INVALID,
                           "rate %" PRIu64 "/%" PRIu64
-                          ": accepted is a positive fraction with a denominator up to 2^33",
+                          ": accepted is a fraction with a denominator of 1 up to 2^33",
                           rate->num, rate->den);
     enum err e = check_share(share, msg);
     if (e != ERR_OK)
@@ -65,6 +69,11 @@ enum err schedule_init(struct schedule *s, const struct rate *rate, const struct
     uint64_t total = schedule_total(s);
     s->count = total == UINT64_MAX ? UINT64_MAX : owned_below(share, total);
     return ERR_OK;
+}
+
+bool schedule_is_closed(const struct schedule *s)
+{
+    return s->rate.num == 0;
 }
 
 uint64_t schedule_total(const struct schedule *s)

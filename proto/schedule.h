@@ -2,6 +2,7 @@
 #ifndef HAMMER_PROTO_SCHEDULE_H
 #define HAMMER_PROTO_SCHEDULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -13,6 +14,9 @@
  * Agent k of weights w owns w_k consecutive residues of i mod sum(w); thread j of T owns every T-th
  * of the agent's own requests, from its j-th. The union over agents and threads IS the
  * single-machine schedule. No clock, no I/O, no state: any thread.
+ *
+ * Rate 0 is a closed loop at full speed: no request has a due time (every one counts as due at t0),
+ * a request is sent as soon as a connection is free, and only `requests` bounds the index.
  */
 
 /* What part of the global index a shard owns. */
@@ -25,7 +29,7 @@ struct share {
 };
 
 struct schedule {
-    struct rate rate;
+    struct rate rate; /* num 0 = closed loop */
     struct share share;
     uint64_t duration_ns; /* due < duration; NS_NEVER = no end */
     uint64_t requests;    /* global limit on the index; UINT64_MAX = none */
@@ -36,6 +40,7 @@ struct schedule {
 enum err schedule_init(struct schedule *s, const struct rate *rate, const struct share *share,
                        uint64_t duration_ns, uint64_t requests, struct errmsg *msg) MUST_CHECK;
 
+bool schedule_is_closed(const struct schedule *s);
 /* Global index of the shard's n-th request. */
 uint64_t schedule_index(const struct schedule *s, uint64_t n);
 /* Due time of the shard's n-th request, ns after t0; saturates at UINT64_MAX. */

@@ -102,7 +102,8 @@ bool snapshot_same_data(const struct snapshot *a, const struct snapshot *b, stru
 enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len) MUST_CHECK;
 /* A NEW snapshot, caller frees; *out is NULL on error. Bounded; every histogram is validated before
  * anything is returned; in each series counters and histogram totals must agree (completed ==
- * corrected count) else ERR_CORRUPT. */
+ * corrected count, or the uncorrected one where there are no corrected samples) else ERR_CORRUPT.
+ */
 enum err snapshot_decode(const uint8_t *buf, size_t len, struct snapshot **out) MUST_CHECK;
 
 #endif

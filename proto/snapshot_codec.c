@@ -252,13 +252,20 @@ static void get_counters(struct wire_in *r, struct counters *c)
     }
 }
 
+static uint64_t samples(const struct series *s, enum hist_kind k)
+{
+    return s->hists[k] == NULL ? 0 : hist_count(s->hists[k]);
+}
+
+/* Every complete response is a corrected sample; a closed loop, without due times, has only the
+ * other clock. */
 static void check_series(struct wire_in *r, const struct series *s, uint64_t seen)
 {
     uint64_t needed = 1u << SERIES_STAGE | 1u << SERIES_NAME | 1u << SERIES_COUNTERS;
-    const struct hist *corrected = s->hists[HIST_CORRECTED];
     if ((seen & needed) != needed)
         wire_fail(r, ERR_CORRUPT);
-    if (s->counters.completed != (corrected == NULL ? 0 : hist_count(corrected)))
+    bool closed = samples(s, HIST_CORRECTED) == 0 && s->counters.completed > 0;
+    if (s->counters.completed != samples(s, closed ? HIST_UNCORRECTED : HIST_CORRECTED))
         wire_fail(r, ERR_CORRUPT);
 }
 

@@ -62,6 +62,8 @@ static void note_due(struct engine *e, uint64_t now_ns)
 {
     uint32_t idle_now = idle(e);
     uint32_t usable = idle_now < e->idle_seen ? idle_now : e->idle_seen;
+    if (e->pacer.closed)
+        usable = idle_now > 0; /* due when sent, one by one: none is left over */
     uint64_t n = pacer_advance(&e->pacer, now_ns, usable);
     if (n > 0)
         recorder_due(e->cfg.recorder, n);
@@ -70,6 +72,8 @@ static void note_due(struct engine *e, uint64_t now_ns)
 static void send_oldest(struct engine *e, uint64_t now_ns)
 {
     struct pacer_slot s = pacer_oldest(&e->pacer);
+    if (e->pacer.closed)
+        s.due_ns = now_ns;
     pacer_sent(&e->pacer);
     /* A connection that became free at the due instant itself was not waited for. */
     recorder_sent(e->cfg.recorder, s.due_ns, now_ns, s.waiting && now_ns > s.due_ns);
@@ -82,9 +86,11 @@ static void dispatch(struct engine *e, uint64_t now_ns)
         return;
     note_due(e, now_ns);
     e->dispatching = true;
-    for (int n = 0; n < DISPATCH_MAX && pacer_backlog(&e->pacer) > 0 && idle(e) > 0; n++) {
+    for (int n = 0; n < DISPATCH_MAX && idle(e) > 0; n++) {
         uint64_t at_ns = stamp(e, now_ns);
-        if (at_ns >= e->give_up_ns)
+        if (e->pacer.closed)
+            note_due(e, at_ns);
+        if (pacer_backlog(&e->pacer) == 0 || (at_ns >= e->give_up_ns && !e->pacer.closed))
             break;
         send_oldest(e, at_ns);
     }
@@ -97,7 +103,7 @@ static void on_done(void *arg, const struct client_result *r)
     struct engine *e = arg;
     if (e->discard)
         return;
-    if (in_phase(e, ENGINE_SENDING))
+    if (in_phase(e, ENGINE_SENDING) && !e->pacer.closed)
         note_due(e, r->done_ns);
     recorder_result(e->cfg.recorder, r);
 }
@@ -135,6 +141,7 @@ enum err engine_new(const struct engine_config *cfg, struct engine **out, struct
     e->fault = -1;
     sm_init(&e->phase, phases, ENGINE_PHASES, ENGINE_IDLE, "engine");
     pacer_init(&e->pacer, &cfg->schedule);
+    recorder_closed_loop(cfg->recorder, e->pacer.closed);
     e->client = mem_calloc(1, cfg->ops->state_size);
     enum err err = cfg->ops->init(e->client, &e->cfg.env, msg);
     if (err != ERR_OK) {
@@ -169,7 +176,9 @@ void engine_start(struct engine *e, uint64_t t0_ns)
     if (!in_phase(e, ENGINE_OPENING) && !in_phase(e, ENGINE_READY))
         return;
     pacer_start(&e->pacer, t0_ns);
-    e->give_up_ns = clock_add(pacer_end(&e->pacer), e->cfg.timeout_ns);
+    /* A closed loop owes nothing to requests that were not sent. */
+    uint64_t grace_ns = e->pacer.closed ? 0 : e->cfg.timeout_ns;
+    e->give_up_ns = clock_add(pacer_end(&e->pacer), grace_ns);
     sm_move(&e->phase, ENGINE_WAITING);
 }
 

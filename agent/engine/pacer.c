@@ -5,7 +5,11 @@
 
 void pacer_init(struct pacer *p, const struct schedule *s)
 {
-    *p = (struct pacer){.schedule = *s, .t0_ns = NS_NEVER, .next_ns = NS_NEVER};
+    *p = (struct pacer){.schedule = *s,
+                        .t0_ns = NS_NEVER,
+                        .next_ns = NS_NEVER,
+                        .end_ns = NS_NEVER,
+                        .closed = schedule_is_closed(s)};
 }
 
 static void find_next(struct pacer *p)
@@ -15,9 +19,20 @@ static void find_next(struct pacer *p)
                      : clock_add(p->t0_ns, schedule_due(&p->schedule, p->due));
 }
 
+static uint64_t end_of(const struct pacer *p)
+{
+    uint64_t total = schedule_total(&p->schedule), end = NS_NEVER;
+    if (total != UINT64_MAX && !p->closed)
+        end = schedule_due_of_index(&p->schedule.rate, total);
+    if (end > p->schedule.duration_ns)
+        end = p->schedule.duration_ns;
+    return clock_add(p->t0_ns, end);
+}
+
 void pacer_start(struct pacer *p, uint64_t t0_ns)
 {
     p->t0_ns = t0_ns;
+    p->end_ns = end_of(p);
     find_next(p);
 }
 
@@ -34,8 +49,21 @@ static uint64_t prompt_until(const struct pacer *p, uint64_t until, uint64_t now
     return prompt < until ? prompt : until;
 }
 
+static uint64_t advance_closed(struct pacer *p, uint64_t now_ns, uint64_t idle)
+{
+    uint64_t backlog = pacer_backlog(p), left = p->schedule.count - p->due;
+    if (p->next_ns == NS_NEVER || now_ns >= p->end_ns || idle <= backlog)
+        return 0;
+    uint64_t n = idle - backlog < left ? idle - backlog : left;
+    p->due += n;
+    p->prompt = p->due;
+    return n;
+}
+
 uint64_t pacer_advance(struct pacer *p, uint64_t now_ns, uint64_t idle)
 {
+    if (p->closed)
+        return advance_closed(p, now_ns, idle);
     if (now_ns < p->next_ns || p->next_ns == NS_NEVER)
         return 0;
     uint64_t until = schedule_due_until(&p->schedule, now_ns - p->t0_ns);
@@ -60,7 +88,8 @@ struct pacer_slot pacer_oldest(const struct pacer *p)
     uint64_t tag = schedule_index(&p->schedule, p->sent);
     return (struct pacer_slot){
         .tag = tag,
-        .due_ns = clock_add(p->t0_ns, schedule_due_of_index(&p->schedule.rate, tag)),
+        .due_ns = p->closed ? NS_NEVER
+                            : clock_add(p->t0_ns, schedule_due_of_index(&p->schedule.rate, tag)),
         .waiting = p->sent >= p->prompt,
     };
 }
@@ -84,11 +113,7 @@ uint64_t pacer_wake(const struct pacer *p, uint64_t idle)
 
 uint64_t pacer_end(const struct pacer *p)
 {
-    uint64_t total = schedule_total(&p->schedule);
-    uint64_t end = total == UINT64_MAX ? NS_NEVER : schedule_due_of_index(&p->schedule.rate, total);
-    if (end > p->schedule.duration_ns)
-        end = p->schedule.duration_ns;
-    return clock_add(p->t0_ns, end);
+    return p->end_ns;
 }
 
 uint64_t pacer_close(struct pacer *p)

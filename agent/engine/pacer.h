@@ -30,6 +30,8 @@ struct pacer {
     uint64_t sent;    /* slots below have been sent (or given up); sent <= due */
     uint64_t prompt;  /* slots below are prompt, those from here to `due` are waiting */
     uint64_t next_ns; /* when slot `due` becomes due; NS_NEVER = no more, or not started */
+    uint64_t end_ns;  /* pacer_end, worked out once */
+    bool closed;      /* closed loop: a slot becomes due when a connection is idle for it */
 };
 
 struct pacer_slot {
@@ -41,15 +43,18 @@ struct pacer_slot {
 void pacer_init(struct pacer *p, const struct schedule *s);
 void pacer_start(struct pacer *p, uint64_t t0_ns);
 
-/* Moves the due cursor to `now_ns`; `idle` = connections that were idle until now. Returns how many
- * slots became due. An earlier instant than the last one does nothing. */
+/* Closed loop: `idle` slots become due at `now_ns`, while the run lasts.
+ * Open loop: moves the due cursor to `now_ns`; `idle` = connections that were idle until now.
+ * Returns how many slots became due. An earlier instant than the last one does nothing. */
 uint64_t pacer_advance(struct pacer *p, uint64_t now_ns, uint64_t idle);
 uint64_t pacer_backlog(const struct pacer *p);
-/* The oldest due slot that was not sent. Needs a backlog. */
+/* The oldest due slot that was not sent. Needs a backlog. Closed loop: due_ns is NS_NEVER, the send
+ * itself is the due instant. */
 struct pacer_slot pacer_oldest(const struct pacer *p);
 /* That slot is sent. */
 void pacer_sent(struct pacer *p);
-/* Every slot of the schedule has been sent. */
+/* Every slot of the schedule has been sent. A closed loop bounded by time alone never is: its end
+ * is pacer_end. */
 bool pacer_exhausted(const struct pacer *p);
 
 /* When to look again if no connection becomes free: the next due instant, the past when idle

@@ -10,6 +10,7 @@
 
 struct recorder {
     uint32_t worker;
+    bool closed;      /* closed loop */
     struct part *now; /* recorded into; NULL after a final part without a spare */
     struct part *spare[RECORDER_PARTS];
     size_t n_spare;
@@ -45,6 +46,11 @@ void recorder_free(struct recorder *r)
     mem_free(r);
 }
 
+void recorder_closed_loop(struct recorder *r, bool closed)
+{
+    r->closed = closed;
+}
+
 void recorder_due(struct recorder *r, uint64_t n)
 {
     r->now->counters.scheduled += n;
@@ -55,6 +61,8 @@ void recorder_sent(struct recorder *r, uint64_t due_ns, uint64_t sent_ns, bool w
     struct part *p = r->now;
     uint64_t lag_ns = clock_elapsed(due_ns, sent_ns);
     p->counters.sent++;
+    if (r->closed)
+        return;
     if (waited) {
         p->counters.waited++;
         hist_rec_record(&p->hists[HIST_WAIT], lag_ns);
@@ -86,10 +94,11 @@ static void note_age(struct part *p, uint64_t age_ns)
         p->censored_age_ns = age_ns;
 }
 
-static void completed(struct part *p, const struct client_result *res)
+static void completed(struct part *p, const struct client_result *res, bool closed)
 {
     struct counters *c = &p->counters;
-    uint64_t corrected_ns = clock_elapsed(res->due_ns, res->done_ns);
+    uint64_t first_ns = closed ? res->sent_ns : res->due_ns;
+    uint64_t latency_ns = clock_elapsed(first_ns, res->done_ns);
     c->completed++;
     if (res->status < 400)
         c->ok++;
@@ -97,9 +106,10 @@ static void completed(struct part *p, const struct client_result *res)
         c->http_errors++;
     if (res->status >= SNAPSHOT_STATUS_MIN && res->status <= SNAPSHOT_STATUS_MAX)
         p->status[res->status]++;
-    if (corrected_ns > HIST_HIGHEST)
+    if (latency_ns > HIST_HIGHEST)
         c->saturated++;
-    hist_rec_record(&p->hists[HIST_CORRECTED], corrected_ns);
+    if (!closed)
+        hist_rec_record(&p->hists[HIST_CORRECTED], latency_ns);
     hist_rec_record(&p->hists[HIST_UNCORRECTED], clock_elapsed(res->sent_ns, res->done_ns));
     if (res->receive_ns != UINT64_MAX)
         hist_rec_record(&p->hists[HIST_RECEIVE], res->receive_ns);
@@ -121,7 +131,7 @@ void recorder_result(struct recorder *r, const struct client_result *res)
 {
     struct part *p = r->now;
     if (res->outcome == OUTCOME_OK) {
-        completed(p, res);
+        completed(p, res, r->closed);
         return;
     }
     count(&p->counters, lost_counter[res->outcome], 1);

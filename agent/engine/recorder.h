@@ -51,6 +51,8 @@ struct part {
 struct recorder;
 struct recorder *recorder_new(uint32_t worker);
 void recorder_free(struct recorder *r);
+/* A closed loop has no due times: no corrected latency and no send lag is recorded. */
+void recorder_closed_loop(struct recorder *r, bool closed);
 
 /* Hot path. */
 void recorder_due(struct recorder *r, uint64_t n); /* n requests became due */

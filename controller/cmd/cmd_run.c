@@ -50,13 +50,16 @@ static void on_interval(void *arg, const struct result_interval *row)
     const struct session *s = arg;
     if (!s->options.verbose)
         return;
-    char p99[UNITS_TEXT], service[UNITS_TEXT];
+    char text[UNITS_TEXT];
     fprintf(stderr,
             "hammer-ctl: %6.1fs  sent %" PRIu64 "  completed %" PRIu64 "  errors %" PRIu64
-            "  p99 %s corrected, %s uncorrected  backlog %" PRIu64 "\n",
+            "  p99 %s uncorrected",
             (double)row->to_ns / 1e9, row->sent, row->completed, row->errors,
-            units_format_latency(row->corrected.p99, p99),
-            units_format_latency(row->uncorrected.p99, service), row->backlog);
+            units_format_latency(row->uncorrected.p99, text));
+    if (s->options.plan.rate.num > 0)
+        fprintf(stderr, ", %s corrected  backlog %" PRIu64,
+                units_format_latency(row->corrected.p99, text), row->backlog);
+    fputc('\n', stderr);
 }
 
 static void on_signal(int signo, void *arg)

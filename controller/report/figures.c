@@ -47,6 +47,16 @@ struct figures_all_due figures_all_due(const struct snapshot *s, const struct hi
     return f;
 }
 
+bool figures_closed_loop(const struct result *r)
+{
+    return r->plan != NULL && r->plan->rate.num == 0;
+}
+
+struct hist *figures_main_hist(const struct result *r, const struct snapshot *s)
+{
+    return snapshot_hist(s, figures_closed_loop(r) ? HIST_UNCORRECTED : HIST_CORRECTED);
+}
+
 uint64_t figures_samples_needed(double percentile)
 {
     return (uint64_t)ceil(log(0.05) / log(percentile / 100));

@@ -44,6 +44,11 @@ struct figures_all_due {
 };
 struct figures_all_due figures_all_due(const struct snapshot *s, const struct hist *corrected);
 
+/* A closed loop has no due times: its only clock starts at the send. */
+bool figures_closed_loop(const struct result *r);
+/* Histogram of the run's main clock: corrected, or uncorrected in a closed loop. Caller frees. */
+struct hist *figures_main_hist(const struct result *r, const struct snapshot *s);
+
 /* Samples a percentile needs before result_supports says yes. */
 uint64_t figures_samples_needed(double percentile);
 

@@ -253,14 +253,15 @@ static json_t *json_all_due(const struct snapshot *s, const struct hist *correct
     return o;
 }
 
-static json_t *json_latency(const struct snapshot *s)
+static json_t *json_latency(const struct result *r, const struct snapshot *s)
 {
     json_t *o = json_object();
     struct hist *corrected = snapshot_hist(s, HIST_CORRECTED);
     struct hist *uncorrected = snapshot_hist(s, HIST_UNCORRECTED);
     set(o, "corrected", json_figures(corrected));
     set(o, "uncorrected", json_figures(uncorrected));
-    set(o, "all_due", json_all_due(s, corrected));
+    /* A closed loop has no due times: what was sent is what was due. */
+    set(o, "all_due", json_all_due(s, figures_closed_loop(r) ? uncorrected : corrected));
     hist_free(corrected);
     hist_free(uncorrected);
     return o;
@@ -312,7 +313,7 @@ static json_t *json_agent(const struct result *r, const struct result_agent *a)
     set(o, "cpu", cpu >= 0 ? real(cpu) : NULL);
     set(o, "cpu_peak", a->started ? real((double)a->total->cpu_busy_ppm / 1e6) : NULL);
     set(o, "totals", json_totals(&c));
-    set(o, "latency", json_latency(a->total));
+    set(o, "latency", json_latency(r, a->total));
     set(o, "lag", json_lag(a->total));
     return o;
 }
@@ -365,7 +366,7 @@ static json_t *json_report(const struct result *r)
     set(o, "rate", json_rate(r));
     set(o, "status_codes", json_status(r->total));
     set(o, "error_texts", json_error_texts(r->total));
-    set(o, "latency", json_latency(r->total));
+    set(o, "latency", json_latency(r, r->total));
     set(o, "lag", json_lag(r->total));
     set(o, "agents", agents);
     set(o, "timeline", timeline);

@@ -18,7 +18,8 @@ struct text {
     const struct result *r;
     const struct report_options *o;
     struct counters c;
-    struct hist *corrected, *uncorrected;
+    bool closed;                          /* closed loop: one clock only */
+    struct hist *corrected, *uncorrected; /* in a closed loop both are the one from the send */
 };
 
 static const char *plural(uint64_t n)
@@ -71,7 +72,8 @@ struct latency_table {
     FILE *out;
     struct figures corrected, uncorrected;
     struct figures_all_due all;
-    bool with_all;  /* the third column differs from the first */
+    bool closed;    /* closed loop: the first column only, and it counts from the send */
+    bool with_all;  /* the last column differs from the first */
     int after_mark; /* columns that a mark took from the next cell */
 };
 
@@ -101,13 +103,20 @@ static void row_begin(struct latency_table *l, const char *name)
     fprintf(l->out, "    %-7s", name);
 }
 
+static void both_clocks(struct latency_table *l, uint64_t corrected, uint64_t uncorrected,
+                        bool mark)
+{
+    latency_cell(l, corrected, mark);
+    if (!l->closed)
+        latency_cell(l, uncorrected, mark);
+}
+
 static void row_percentile(struct latency_table *l, size_t i)
 {
     char name[16];
     snprintf(name, sizeof name, "%s%%", figures_percentiles[i].key);
     row_begin(l, name);
-    latency_cell(l, l->corrected.at[i], !l->corrected.supported[i]);
-    latency_cell(l, l->uncorrected.at[i], !l->uncorrected.supported[i]);
+    both_clocks(l, l->corrected.at[i], l->uncorrected.at[i], !l->corrected.supported[i]);
     if (l->with_all && l->all.known[i])
         latency_cell(l, l->all.at[i], !l->all.supported[i]);
     else if (l->with_all)
@@ -118,22 +127,20 @@ static void row_percentile(struct latency_table *l, size_t i)
 static void rows_of_table(struct latency_table *l)
 {
     row_begin(l, "min");
-    latency_cell(l, l->corrected.min, false);
-    latency_cell(l, l->uncorrected.min, false);
+    both_clocks(l, l->corrected.min, l->uncorrected.min, false);
     if (l->with_all)
         latency_cell(l, l->corrected.min, false);
     fputc('\n', l->out);
     row_begin(l, "mean");
-    latency_cell(l, (uint64_t)(l->corrected.mean + 0.5), false);
-    latency_cell(l, (uint64_t)(l->uncorrected.mean + 0.5), false);
+    both_clocks(l, (uint64_t)(l->corrected.mean + 0.5), (uint64_t)(l->uncorrected.mean + 0.5),
+                false);
     if (l->with_all)
         cell(l, "-", false);
     fputc('\n', l->out);
     for (size_t i = 0; i < FIGURES_PERCENTILES; i++)
         row_percentile(l, i);
     row_begin(l, "max");
-    latency_cell(l, l->corrected.max, false);
-    latency_cell(l, l->uncorrected.max, false);
+    both_clocks(l, l->corrected.max, l->uncorrected.max, false);
     if (l->with_all)
         limit_cell(l, l->all.limit, false);
     fputc('\n', l->out);
@@ -141,12 +148,14 @@ static void rows_of_table(struct latency_table *l)
 
 static void notes_of_table(const struct latency_table *l)
 {
-    fprintf(l->out,
-            "    corrected: from the instant a request was due; uncorrected: from when it was "
-            "really sent\n");
+    fprintf(l->out, "    %s\n",
+            l->closed ? "latency: from the send; a closed loop has no due times, so nothing is "
+                        "corrected for waiting"
+                      : "corrected: from the instant a request was due; uncorrected: from when it "
+                        "was really sent");
     if (l->with_all)
         fprintf(l->out,
-                "    all due: as corrected, but the %" PRIu64 " of %" PRIu64
+                "    all due: as the first column, but the %" PRIu64 " of %" PRIu64
                 " requests that never completed count as slowest\n",
                 l->all.incomplete, l->all.count);
     const char *glue = ": ";
@@ -168,6 +177,7 @@ static void write_latency(const struct text *t)
 {
     fputc('\n', t->out);
     struct latency_table l = {.out = t->out,
+                              .closed = t->closed,
                               .corrected = figures_of(t->corrected),
                               .uncorrected = figures_of(t->uncorrected),
                               .all = figures_all_due(t->r->total, t->corrected)};
@@ -177,7 +187,9 @@ static void write_latency(const struct text *t)
         return;
     }
     l.with_all = l.all.incomplete > 0;
-    fprintf(t->out, "  %-9s%15s%15s", "Latency", "corrected", "uncorrected");
+    fprintf(t->out, "  %-9s%15s", "Latency", t->closed ? "latency" : "corrected");
+    if (!t->closed)
+        fprintf(t->out, "%15s", "uncorrected");
     fprintf(t->out, l.with_all ? "%15s\n" : "\n", "all due");
     rows_of_table(&l);
     notes_of_table(&l);
@@ -336,11 +348,13 @@ static void lag_line(const struct text *t, const char *label, enum hist_kind kin
 static void write_lags(const struct text *t)
 {
     char late[48] = "", waited[48];
-    if (t->r->plan == NULL || t->r->plan->rate.num > 0)
-        snprintf(late, sizeof late, "; %" PRIu64 " over 1ms late", t->c.late);
+    snprintf(late, sizeof late, "; %" PRIu64 " over 1ms late", t->c.late);
     snprintf(waited, sizeof waited, "; %" PRIu64 " waited", t->c.waited);
-    lag_line(t, "Send lag", HIST_SEND_LAG, late, "hammer's own");
+    if (!t->closed)
+        lag_line(t, "Send lag", HIST_SEND_LAG, late, "hammer's own");
     lag_line(t, "Receive lag", HIST_RECEIVE, "", "hammer's own");
+    if (t->closed)
+        return;
     if (t->c.waited > 0)
         lag_line(t, "Connection wait", HIST_WAIT, waited, "the server's: all were busy");
     else {
@@ -391,7 +405,8 @@ static enum err write_text(const struct result *r, const struct report_options *
         write_status, write_errors,  write_lags,   write_agents, write_verdict,
     };
     struct text t = {.out = out, .r = r, .o = o, .c = snapshot_counters(r->total)};
-    t.corrected = snapshot_hist(r->total, HIST_CORRECTED);
+    t.closed = figures_closed_loop(r);
+    t.corrected = figures_main_hist(r, r->total);
     t.uncorrected = snapshot_hist(r->total, HIST_UNCORRECTED);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
         sections[i](&t);

@@ -48,9 +48,10 @@ static void cpu_cell(const struct result *r, const struct result_agent *a, char 
         snprintf(out, CELL, "%.0f%% (%.0f%%)", average * 100, (double)a->total->cpu_busy_ppm / 1e4);
 }
 
-static void latency_cells(const struct result_agent *a, char p50[UNITS_TEXT], char p99[UNITS_TEXT])
+static void latency_cells(const struct result *r, const struct result_agent *a,
+                          char p50[UNITS_TEXT], char p99[UNITS_TEXT])
 {
-    struct hist *h = snapshot_hist(a->total, HIST_CORRECTED);
+    struct hist *h = figures_main_hist(r, a->total);
     struct figures f = figures_of(h);
     hist_free(h);
     snprintf(p50, UNITS_TEXT, "-");
@@ -70,7 +71,7 @@ static void agent_row(FILE *out, const struct result *r, const struct result_age
     agent_label(a, label);
     clock_cell(a, clock);
     cpu_cell(r, a, cpu);
-    latency_cells(a, p50, p99);
+    latency_cells(r, a, p50, p99);
     if (a->started)
         units_format_offset(a->start_error_ns, start);
     else
@@ -95,7 +96,8 @@ void text_agents(FILE *out, const struct result *r)
             width = (int)strlen(label);
     }
     fprintf(out, "  %-*s %-8s%9s%10s%10s%20s%10s%11s\n", width + 2, "Agents", "state", "requests",
-            "corr. p50", "corr. p99", "clock offset", "start", "CPU (peak)");
+            figures_closed_loop(r) ? "p50" : "corr. p50",
+            figures_closed_loop(r) ? "p99" : "corr. p99", "clock offset", "start", "CPU (peak)");
     for (size_t i = 0; i < r->n_agents; i++)
         agent_row(out, r, &r->agents[i], width);
 }

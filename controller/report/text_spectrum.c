@@ -15,22 +15,27 @@ static double next_percentile(double p)
     return p + 100.0 / (exp2(halvings) * TICKS_PER_HALF);
 }
 
+/* `corrected` NULL = closed loop. */
 static void spectrum_row(FILE *out, double p, const struct hist *corrected,
                          const struct hist *uncorrected)
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    uint64_t n = hist_count(corrected);
-    fprintf(out, "    %-11.6f%11s%15s%15" PRIu64 "\n", p,
-            units_format_latency(figures_at(corrected, p), a),
-            units_format_latency(figures_at(uncorrected, p), b), n - hist_rank(p, n));
+    char text[UNITS_TEXT];
+    uint64_t n = hist_count(uncorrected);
+    fprintf(out, "    %-11.6f", p);
+    if (corrected != NULL)
+        fprintf(out, "%11s    ", units_format_latency(figures_at(corrected, p), text));
+    fprintf(out, "%11s%15" PRIu64 "\n", units_format_latency(figures_at(uncorrected, p), text),
+            n - hist_rank(p, n));
 }
 
 void text_spectrum(FILE *out, const struct result *r)
 {
-    struct hist *corrected = snapshot_hist(r->total, HIST_CORRECTED);
+    bool closed = figures_closed_loop(r);
+    struct hist *corrected = closed ? NULL : snapshot_hist(r->total, HIST_CORRECTED);
     struct hist *uncorrected = snapshot_hist(r->total, HIST_UNCORRECTED);
-    uint64_t n = hist_count(corrected);
-    fprintf(out, "  %-13s%11s%15s%15s\n", "Spectrum, %", "corrected", "uncorrected", "slower");
+    uint64_t n = hist_count(uncorrected);
+    fprintf(out, "  %-13s%11s", "Spectrum, %", closed ? "latency" : "corrected");
+    fprintf(out, closed ? "%15s\n" : "%15s%15s\n", closed ? "slower" : "uncorrected", "slower");
     for (double p = 0; hist_rank(p, n) < n; p = next_percentile(p))
         spectrum_row(out, p, corrected, uncorrected);
     spectrum_row(out, 100, corrected, uncorrected);

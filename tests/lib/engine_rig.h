@@ -28,6 +28,7 @@ struct rig {
     struct part *part; /* after rig_close */
     uint64_t capacity; /* requests that are followed one by one; the others are only counted */
     struct rig_request *requests;
+    bool closed;         /* rate 0: a closed loop */
     uint64_t sent, done; /* counted at the client */
     uint64_t last_sent_ns;
     void (*answer)(struct rig *r, uint64_t tag, uint64_t sent_ns); /* NULL = never */

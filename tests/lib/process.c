@@ -19,11 +19,19 @@
 
 #define POLL_NS (2 * NS_PER_MS)
 
-/* Slow builds (sanitizers) get more time everywhere. */
+bool process_sanitized(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* The sanitized builds are several times slower. */
 static uint64_t scaled(uint64_t ms)
 {
-    const char *factor = getenv("HAMMER_TEST_TIMEOUT_FACTOR");
-    return factor != NULL ? ms * strtoull(factor, NULL, 10) : ms;
+    return process_sanitized() ? 4 * ms : ms;
 }
 
 static void redirect(const char *path, int fd)

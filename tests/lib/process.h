@@ -15,6 +15,9 @@
 
 #define PROCESS_ARGS_MAX 40
 
+/* Is this an ASan or TSan build? Memory figures mean nothing there and everything is slower. */
+bool process_sanitized(void);
+
 struct process {
     pid_t pid;
     bool running;

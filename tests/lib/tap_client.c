@@ -13,19 +13,12 @@ static struct client_result *rows;
 static bool *present;
 static size_t n_rows;
 static atomic_size_t doubles;
+static struct client_ops ops;
 
 struct tap {
     struct client_env outer; /* the engine's */
     max_align_t inner[];     /* client_h1's state */
 };
-
-void tap_begin(size_t tags)
-{
-    n_rows = tags;
-    rows = mem_calloc(tags, sizeof *rows);
-    present = mem_calloc(tags, sizeof *present);
-    atomic_store(&doubles, 0);
-}
 
 const struct client_result *tap_result(uint64_t tag)
 {
@@ -131,9 +124,9 @@ static void tap_fini(void *self)
     client_h1_ops()->fini(((struct tap *)self)->inner);
 }
 
-const struct client_ops *tap_ops(void)
+/* Written before any worker exists, read-only afterwards. */
+static void make_ops(void)
 {
-    static struct client_ops ops;
     ops = (struct client_ops){
         .name = "h1+tap",
         .state_size = sizeof(struct tap) + client_h1_ops()->state_size,
@@ -150,5 +143,18 @@ const struct client_ops *tap_ops(void)
         .stop = tap_stop,
         .fini = tap_fini,
     };
+}
+
+const struct client_ops *tap_ops(void)
+{
     return &ops;
+}
+
+void tap_begin(size_t tags)
+{
+    n_rows = tags;
+    rows = mem_calloc(tags, sizeof *rows);
+    present = mem_calloc(tags, sizeof *present);
+    atomic_store(&doubles, 0);
+    make_ops();
 }

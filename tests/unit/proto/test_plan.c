@@ -98,7 +98,6 @@ struct refused {
 START_TEST(test_refused)
 {
     static const struct refused cases[] = {
-        {{"run", NULL}, "-r/--rate is required: accepted is a rate"},
         {{"run", "-r0"}, "--rate 0: accepted is a rate above 0"},
         {{"run", "-r-5"}, "--rate -5: accepted is a rate"},
         {{"run", "-r1", "-c0"}, "--connections 0: accepted is a whole number from 1 to 1000000"},
@@ -302,7 +301,6 @@ START_TEST(test_validate_foreign_values)
         {offsetof(struct plan, duration_ns), true, 0, "--duration 0s: accepted is"},
         {offsetof(struct plan, duration_ns), true, UINT64_MAX, "the run has no end: accepted is"},
         {offsetof(struct plan, requests), true, 0, "--requests 0: accepted is"},
-        {offsetof(struct plan, rate.num), true, 0, "-r/--rate is required"},
         {offsetof(struct plan, rate.num), true, RATE_MAX + 1, "--rate 1000000001/1s: accepted is"},
         {offsetof(struct plan, rate.den), true, 0, "--rate 1/0s: accepted is"},
         {offsetof(struct plan, rate.den), true, RATE_DEN_MAX + 1, "--rate 1/8589934593s: accepted"},

@@ -158,9 +158,21 @@ START_TEST(test_bad_shares_are_refused)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         ck_assert_int_eq(schedule_init(&s, &rate, &bad[i], 1, 1, &msg), ERR_INVALID);
     struct share ok = whole();
-    struct rate zero = {0, 1}, over = {1, 0};
-    ck_assert_int_eq(schedule_init(&s, &zero, &ok, 1, 1, &msg), ERR_INVALID);
+    struct rate over = {1, 0};
     ck_assert_int_eq(schedule_init(&s, &over, &ok, 1, 1, &msg), ERR_INVALID);
+}
+END_TEST
+
+/* No due times: only the count bounds it, and it is shared out like any other. */
+START_TEST(test_closed_loop)
+{
+    struct rate none = {0, 1};
+    struct schedule s = make(none, whole(), NS_PER_SEC, UINT64_MAX);
+    ck_assert(schedule_is_closed(&s));
+    ck_assert_uint_eq(s.count, UINT64_MAX);
+    ck_assert_uint_eq(schedule_due(&s, 12345), 0);
+    static const uint32_t weights[] = {1, 2}, threads[] = {2, 3};
+    check_union(none, weights, threads, 2, 1001, NS_NEVER);
 }
 END_TEST
 
@@ -175,6 +187,7 @@ int main(void)
     tcase_add_test(t, test_due_until_counts_exactly);
     tcase_add_test(t, test_duration_and_count_bound);
     tcase_add_test(t, test_bad_shares_are_refused);
+    tcase_add_test(t, test_closed_loop);
     suite_add_tcase(s, t);
     return check_main(s);
 }
