@@ -115,6 +115,8 @@ static void refuse(struct control *c, void *conn, enum refuse_code code, const c
         m.refuse.lease_left_ms = clock_elapsed(t, c->lease_until_ns) / NS_PER_MS;
     }
     (void)send_to(c, conn, &m);
+    if (conn == c->owner) /* a controller that contradicts itself does not go on holding */
+        release(c, text);
     c->cfg.close(c->cfg.arg, conn);
 }
 
@@ -150,7 +152,7 @@ static void on_hello(struct control *c, void *conn, const struct msg *m, uint64_
         refuse(c, conn, REFUSE_BUSY, "the agent is held by another controller");
         return;
     }
-    if (c->shutting_down) {
+    if (c->shutting_down && !same) { /* the owner still gets its final results */
         refuse(c, conn, REFUSE_STATE, "the agent is shutting down");
         return;
     }

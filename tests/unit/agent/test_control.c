@@ -260,6 +260,31 @@ START_TEST(test_version_mismatch_prints_both)
 }
 END_TEST
 
+/* Nothing may be sent on a connection after it was closed: its memory is gone. */
+START_TEST(test_an_owner_refused_is_no_owner)
+{
+    for (int way = 0; way < 2; way++) {
+        struct world *w = world_new();
+        become_running(w);
+        w->blocked = true;
+        snapshot(w);
+        w->blocked = false;
+        struct msg m = {.type = MSG_HELLO};
+        m.hello.version_min = m.hello.version_max = way == 0 ? 99 : MSG_VERSION_MAX;
+        m.hello.owner[0] = 2;
+        hear(w, &conns[0], &m);
+        ck_assert_int_eq(w->last.type, MSG_REFUSE);
+        ck_assert_uint_eq(w->closes, 1);
+        ck_assert_int_eq(control_state(w->control), AGENT_IDLE);
+        ck_assert(!control_is_owner(w->control, &conns[0]));
+        ck_assert_uint_eq(w->frees, 1);
+        control_tick(w->control, w->now_ns);
+        ck_assert_uint_eq(w->sent[MSG_SNAPSHOT], 0);
+        world_free(w);
+    }
+}
+END_TEST
+
 START_TEST(test_commands_are_idempotent)
 {
     struct world *w = world_new();
@@ -421,6 +446,10 @@ START_TEST(test_shutdown_halts_and_delivers)
     become_running(w);
     ck_assert(!control_shutdown(w->control, w->now_ns));
     ck_assert_uint_eq(w->halts, 1);
+    hello(w, &conns[0], 1); /* the owner may ask again, a new controller comes too late */
+    ck_assert_int_eq(w->last.type, MSG_WELCOME);
+    hello(w, &conns[1], 2);
+    ck_assert_int_eq(w->last.type, MSG_REFUSE);
     end(w);
     ck_assert(control_shutdown(w->control, w->now_ns));
     ck_assert_uint_eq(w->sent[MSG_FINAL], 1);
@@ -435,6 +464,7 @@ int main(void)
     tcase_add_test(t, test_whole_run);
     tcase_add_test(t, test_busy_names_the_holder);
     tcase_add_test(t, test_version_mismatch_prints_both);
+    tcase_add_test(t, test_an_owner_refused_is_no_owner);
     tcase_add_test(t, test_commands_are_idempotent);
     tcase_add_test(t, test_late_arm_is_refused_not_late);
     tcase_add_test(t, test_refused_plan_says_why_twice);
