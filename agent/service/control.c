@@ -408,6 +408,16 @@ static void on_probe(struct control *c, void *conn, const struct msg *m, uint64_
     send_owner(c, &reply);
 }
 
+static void acknowledged(struct control *c, uint64_t seq, bool resend)
+{
+    if (c->outbox == NULL)
+        return;
+    outbox_ack(c->outbox, seq);
+    if (resend)
+        outbox_rewind(c->outbox, seq);
+    flush(c);
+}
+
 static void on_ping(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
 {
     (void)conn;
@@ -419,17 +429,13 @@ static void on_ping(struct control *c, void *conn, const struct msg *m, uint64_t
     reply.pong.started_ns = c->started_ns;
     reply.pong.t3_ns = now(c);
     send_owner(c, &reply);
+    acknowledged(c, m->ping.ack_seq, false);
 }
 
 static void on_ack(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
 {
     (void)conn, (void)rx_ns;
-    if (c->outbox == NULL)
-        return;
-    outbox_ack(c->outbox, m->ack.ack_seq);
-    if (m->ack.resend != 0)
-        outbox_rewind(c->outbox, m->ack.ack_seq);
-    flush(c);
+    acknowledged(c, m->ack.ack_seq, m->ack.resend != 0);
 }
 
 static void on_bye(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)

@@ -413,6 +413,21 @@ START_TEST(test_blocked_link_keeps_snapshots)
 }
 END_TEST
 
+START_TEST(test_a_ping_acknowledges)
+{
+    struct world *w = world_new();
+    become_running(w);
+    for (int i = 0; i < 601; i++) /* one more than the outbox keeps: it waits */
+        snapshot(w);
+    ck_assert_uint_eq(w->sent[MSG_SNAPSHOT], 600);
+    struct msg m = {.type = MSG_PING, .ping = {.ack_seq = 600}};
+    hear(w, &conns[0], &m);
+    ck_assert_uint_eq(w->sent[MSG_PONG], 1);
+    ck_assert_uint_eq(w->sent[MSG_SNAPSHOT], 601);
+    world_free(w);
+}
+END_TEST
+
 START_TEST(test_stop_before_the_run_is_answered)
 {
     struct world *w = world_new();
@@ -472,6 +487,7 @@ int main(void)
     tcase_add_test(t, test_lost_owner_ends_the_load);
     tcase_add_test(t, test_strangers_are_dropped);
     tcase_add_test(t, test_blocked_link_keeps_snapshots);
+    tcase_add_test(t, test_a_ping_acknowledges);
     tcase_add_test(t, test_stop_before_the_run_is_answered);
     tcase_add_test(t, test_owner_resumes_on_a_new_connection);
     tcase_add_test(t, test_shutdown_halts_and_delivers);
