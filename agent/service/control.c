@@ -318,12 +318,14 @@ static void on_prepare(struct control *c, void *conn, const struct msg *m, uint6
 {
     (void)conn, (void)rx_ns;
     const struct msg_prepare *p = &m->prepare;
-    if (p->command == c->prepare_error.command && p->command != 0) {
+    if (p->command == 0) { /* 0 stands for "none" below */
+        answer_error(c, 0, REFUSE_STATE, "PREPARE without a command number");
+    } else if (p->command == c->prepare_error.command) {
         answer_error(c, p->command, (enum refuse_code)c->prepare_error.code, c->prepare_error.text);
     } else if (p->command == c->prepare_command && c->prepared.command == p->command) {
         struct msg again = {.type = MSG_PREPARED, .prepared = c->prepared};
         send_owner(c, &again);
-    } else if (p->command == c->prepare_command && p->command != 0) {
+    } else if (p->command == c->prepare_command) {
         return; /* still at it: the answer comes by itself */
     } else if (state(c) == AGENT_HELD) {
         start_prepare(c, p);

@@ -312,6 +312,18 @@ START_TEST(test_commands_are_idempotent)
 }
 END_TEST
 
+START_TEST(test_command_zero_is_not_taken_for_done)
+{
+    struct world *w = world_new();
+    hello(w, &conns[0], 1);
+    prepare(w, &conns[0], 0);
+    ck_assert_int_eq(w->last.type, MSG_ERROR);
+    ck_assert_uint_eq(w->sent[MSG_PREPARED] + w->prepares, 0);
+    ck_assert_int_eq(control_state(w->control), AGENT_HELD);
+    world_free(w);
+}
+END_TEST
+
 START_TEST(test_late_arm_is_refused_not_late)
 {
     struct world *w = world_new();
@@ -481,6 +493,7 @@ int main(void)
     tcase_add_test(t, test_version_mismatch_prints_both);
     tcase_add_test(t, test_an_owner_refused_is_no_owner);
     tcase_add_test(t, test_commands_are_idempotent);
+    tcase_add_test(t, test_command_zero_is_not_taken_for_done);
     tcase_add_test(t, test_late_arm_is_refused_not_late);
     tcase_add_test(t, test_refused_plan_says_why_twice);
     tcase_add_test(t, test_broken_plan_is_refused);
