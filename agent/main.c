@@ -41,10 +41,13 @@ static enum err write_port_file(const char *path, const char *url, struct errmsg
     return ERR_OK;
 }
 
+/* A signal may still come while the last frames leave: then the endpoint is gone already. */
 static void on_signal(int signo, void *arg)
 {
+    struct endpoint *const *endpoint = arg;
     log_info("main", "%s: shutting down", strsignal(signo));
-    endpoint_shutdown(arg);
+    if (*endpoint != NULL)
+        endpoint_shutdown(*endpoint);
 }
 
 static enum err serve(const struct agent_options *o, const struct policy *policy,
@@ -64,9 +67,9 @@ static enum err serve(const struct agent_options *o, const struct policy *policy
                                   .once = o->once};
     e = endpoint_new(&cfg, &endpoint, msg);
     if (e == ERR_OK)
-        e = loop_signal(loop, SIGTERM, on_signal, endpoint);
+        e = loop_signal(loop, SIGTERM, on_signal, &endpoint);
     if (e == ERR_OK)
-        e = loop_signal(loop, SIGINT, on_signal, endpoint);
+        e = loop_signal(loop, SIGINT, on_signal, &endpoint);
     if (e == ERR_OK && o->port_file != NULL)
         e = write_port_file(o->port_file, endpoint_url(endpoint), msg);
     if (e == ERR_OK) {
@@ -76,6 +79,7 @@ static enum err serve(const struct agent_options *o, const struct policy *policy
         loop_run(loop);
     }
     endpoint_free(endpoint);
+    endpoint = NULL;
     loop_finish(loop); /* what was just sent may still have to leave */
     loop_free(loop);
     return e;

@@ -242,7 +242,7 @@ void endpoint_free(struct endpoint *s)
     control_free(s->control);
     struct conn *c;
     while ((c = LIST_FIRST(&s->conns)) != NULL)
-        conn_drop(c, 0);
+        conn_drop(c, FLUSH_MS); /* FINAL may be the last frame in there */
     loop_timer_free(s->timer);
     mem_free(s);
 }

@@ -34,6 +34,7 @@ const char *endpoint_url(const struct endpoint *s);
 /* Halts a run, lets its final snapshot leave, then stops the loop; at the latest after 5 s. A
  * second call stops the loop at once. */
 void endpoint_shutdown(struct endpoint *s);
+/* What was sent still leaves while the loop turns: loop_finish. */
 void endpoint_free(struct endpoint *s);
 
 #endif

@@ -380,6 +380,38 @@ START_TEST(test_lost_agent_is_reported)
 }
 END_TEST
 
+/* SIGTERM ends an agent's part of the run and its results still arrive whole; impatience (a signal
+ * every few ms, while its last frames leave) must not hurt it. */
+START_TEST(test_terminated_agent_delivers)
+{
+    for (int way = 0; way < 2; way++) {
+        start_target(NULL);
+        start_agents(2);
+        struct process p;
+        const char *args[] = {"run", "--agents", agent_list, "-r",       "200",    "-d",
+                              "30",  "-c",       "8",        target.url, "--json", NULL};
+        process_start(&p, "hammer-ctl", args);
+        wait_requests(&p, 400);
+        do {
+            process_signal(&agents[1].process, SIGTERM);
+            nap();
+        } while (way == 1 && process_alive(&agents[1].process));
+        ck_assert_int_eq(process_wait(&agents[1].process, 10000), 0);
+        int code = process_wait(&p, 20000);
+        expect(&p, code == 3);
+        json_t *r = report_parse(p.out);
+        report_check_ledger(r);
+        if (way == 0) {
+            ck_assert_str_eq(report_text_at(r, "agents.1.state"), "stopped");
+            ck_assert(json_is_true(report_at(r, "agents.1.checked")));
+        }
+        json_decref(r);
+        process_end(&p);
+        stop_all();
+    }
+}
+END_TEST
+
 static long peak_kib(pid_t pid)
 {
     char path[64];
@@ -483,6 +515,7 @@ int main(void)
     tcase_add_test(t, test_interrupt_prints_partial_report);
     tcase_add_test(t, test_second_interrupt_and_kill_stop_the_load);
     tcase_add_test(t, test_lost_agent_is_reported);
+    tcase_add_test(t, test_terminated_agent_delivers);
     tcase_add_test(t, test_memory_does_not_grow);
     tcase_add_loop_test(t, test_bad_input, 0, (int)(sizeof bad_input / sizeof bad_input[0]));
     suite_add_tcase(s, t);
