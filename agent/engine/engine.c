@@ -227,8 +227,9 @@ static void step_waiting(struct engine *e, uint64_t now_ns)
 static void step_sending(struct engine *e, uint64_t now_ns)
 {
     dispatch(e, now_ns);
+    /* A fresh stamp: the last request was sent after now_ns and has its whole timeout. */
     if (pacer_exhausted(&e->pacer) || now_ns >= e->give_up_ns)
-        begin_drain(e, now_ns, e->cfg.timeout_ns, recorder_unsent_no_connection);
+        begin_drain(e, stamp(e, now_ns), e->cfg.timeout_ns, recorder_unsent_no_connection);
 }
 
 static void step_draining(struct engine *e, uint64_t now_ns)

@@ -346,6 +346,25 @@ START_TEST(test_each_send_has_a_fresh_stamp)
 }
 END_TEST
 
+/* Sent a moment after the pump's own instant, the last requests get their whole timeout all the
+ * same: none is called unfinished because the drain began with an older stamp. */
+START_TEST(test_the_last_send_gets_its_whole_timeout)
+{
+    struct rig_config cfg = config(100);
+    cfg.now = fake_clock;
+    struct rig *r = rig_new(&cfg);
+    fake_ns = T0 + 990 * MS;
+    engine_pump(r->engine, fake_ns);
+    ck_assert_uint_eq(r->sent, 100);
+    ck_assert_int_eq(engine_phase(r->engine), ENGINE_DRAINING);
+    rig_run(r, T0 + 2000 * MS);
+    rig_close(r);
+    ck_assert_uint_eq(r->part->counters.timeouts, 100);
+    ck_assert_uint_eq(r->part->counters.unfinished, 0);
+    rig_free(r);
+}
+END_TEST
+
 /* --- backlog ---------------------------------------------------------------------------------- */
 
 /* A server that hangs for an hour at 5M/s: 18 billion wait, and nothing takes longer for it. */
@@ -567,6 +586,7 @@ int main(void)
     tcase_add_test(tc, test_a_sleeping_engine_blames_itself);
     tcase_add_test(tc, test_reconnecting_is_waiting);
     tcase_add_test(tc, test_each_send_has_a_fresh_stamp);
+    tcase_add_test(tc, test_the_last_send_gets_its_whole_timeout);
     tcase_add_test(tc, test_backlog_of_billions);
     tcase_add_test(tc, test_work_per_pump_is_bounded);
     tcase_add_test(tc, test_ledger_holds_for_any_server);
