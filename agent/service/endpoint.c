@@ -14,9 +14,9 @@
 #include "proto/link.h"
 #include "proto/msg.h"
 
-#define HELLO_MS    5000  /* a connection without HELLO is dropped after this */
 #define SILENCE_MS  70000 /* beyond the longest lease: control's lease ends it earlier */
 #define FLUSH_MS    2000
+#define HELLO_NS    (5 * NS_PER_SEC)  /* a connection without HELLO is dropped after this */
 #define ORPHAN_NS   (10 * NS_PER_SEC) /* a spawned agent nobody talks to */
 #define SHUTDOWN_NS (5 * NS_PER_SEC)
 #define LEASE_NS    (10 * NS_PER_SEC)
@@ -25,6 +25,7 @@ struct conn {
     LIST_ENTRY(conn) entry;
     struct endpoint *endpoint;
     struct link *link;
+    uint64_t hello_by_ns; /* NS_NEVER once it holds the agent */
 };
 
 struct endpoint {
@@ -47,6 +48,9 @@ static void rearm(struct endpoint *s)
         at = at < soon ? at : soon;
     }
     at = at < s->orphan_at_ns ? at : s->orphan_at_ns;
+    const struct conn *c;
+    LIST_FOREACH (c, &s->conns, entry)
+        at = at < c->hello_by_ns ? at : c->hello_by_ns;
     loop_timer_at(s->timer, at);
 }
 
@@ -125,7 +129,8 @@ static void on_frame(struct conn *c, const struct link_info *info)
         return;
     }
     control_message(s->control, c, &m, info->rx_ns);
-    if (is_alive(s, c) && control_is_owner(s->control, c)) {
+    if (is_alive(s, c) && c->hello_by_ns != NS_NEVER && control_is_owner(s->control, c)) {
+        c->hello_by_ns = NS_NEVER;
         link_set_frame_max(c->link, MSG_FRAME_MAX);
         link_set_silence(c->link, SILENCE_MS);
     }
@@ -159,8 +164,23 @@ static void on_accept(void *arg, struct link *l)
     c->link = l;
     LIST_INSERT_HEAD(&s->conns, c, entry);
     s->n_conns++;
-    link_set_silence(l, HELLO_MS);
+    c->hello_by_ns = clock_mono_ns() + HELLO_NS;
     link_set_handler(l, on_link, c);
+    rearm(s);
+}
+
+/* Whatever else they send: trickling bytes must not keep a place that a controller needs. */
+static void drop_late(struct endpoint *s, uint64_t now_ns)
+{
+    struct conn *c = LIST_FIRST(&s->conns);
+    while (c != NULL) {
+        struct conn *next = LIST_NEXT(c, entry);
+        if (now_ns >= c->hello_by_ns) {
+            log_debug("link", "%s: no HELLO", link_peer(c->link));
+            conn_drop(c, 0);
+        }
+        c = next;
+    }
 }
 
 static void on_timer(void *arg)
@@ -168,6 +188,7 @@ static void on_timer(void *arg)
     struct endpoint *s = arg;
     uint64_t now_ns = clock_mono_ns();
     control_tick(s->control, now_ns);
+    drop_late(s, now_ns);
     if (now_ns >= s->orphan_at_ns) {
         log_info("endpoint", "no controller: ending");
         loop_stop(s->loop);
