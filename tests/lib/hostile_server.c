@@ -98,13 +98,15 @@ static bool do_read(struct peer *p, const struct hostile_step *step)
 
 static bool do_send(struct peer *p, const struct hostile_step *step)
 {
-    return send_all(p->fd, step->bytes, strlen(step->bytes));
+    return send_all(p->fd, step->bytes, step->n > 0 ? step->n : strlen(step->bytes));
 }
 
 static bool do_trickle(struct peer *p, const struct hostile_step *step)
 {
     for (const char *b = step->bytes; *b != '\0'; b++) {
-        struct timespec pause = {0, 50000}; /* lets the reader take the byte: no coalescing */
+        /* At least what lets the reader take the byte: no coalescing. */
+        long ms = (long)step->n;
+        struct timespec pause = {ms / 1000, ms > 0 ? ms % 1000 * 1000000 : 50000};
         if (!send_all(p->fd, b, 1))
             return false;
         nanosleep(&pause, NULL);
@@ -118,9 +120,13 @@ static bool do_flood(struct peer *p, const struct hostile_step *step)
     size_t one = strlen(step->bytes), len = 0;
     for (; len + one <= sizeof block; len += one)
         memcpy(block + len, step->bytes, one);
-    while (send_all(p->fd, block, len))
-        ;
-    return false;
+    for (size_t left = step->n; step->n == 0 || left > 0; left -= step->n == 0 ? 0 : len) {
+        if (step->n > 0 && len > left)
+            len = left;
+        if (!send_all(p->fd, block, len))
+            return false;
+    }
+    return true;
 }
 
 static bool do_half_close(struct peer *p, const struct hostile_step *step)

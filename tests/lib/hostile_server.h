@@ -19,8 +19,8 @@ enum hostile_op {
     HOSTILE_END = 0,    /* close, if still open */
     HOSTILE_READ,       /* a request: its head, then n bytes of body */
     HOSTILE_SEND,       /* bytes */
-    HOSTILE_TRICKLE,    /* bytes, one packet each */
-    HOSTILE_FLOOD,      /* bytes again and again until the peer is gone */
+    HOSTILE_TRICKLE,    /* bytes, one packet each, n ms apart (0: as soon as they can be told apart) */
+    HOSTILE_FLOOD,      /* bytes again and again: n bytes of them, or (0) until the peer is gone */
     HOSTILE_HALF_CLOSE, /* nothing more will be sent; goes on reading */
     HOSTILE_RESET,      /* close with RST */
     HOSTILE_HANG,       /* read and ignore until the peer closes */
@@ -31,7 +31,7 @@ enum hostile_op {
 struct hostile_step {
     enum hostile_op op;
     const char *bytes; /* NUL-terminated */
-    size_t n;          /* READ: body bytes */
+    size_t n;          /* READ: body bytes; SEND: length of bytes that contain NUL; see above */
 };
 
 struct hostile_server;
