@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a command and tells what it cost: wall, user and system time of its whole process tree, and
- * what running processes (--pid) used meanwhile, all their threads together. Ends with the
- * command's exit code; 124 when it had to be killed.
+ * Runs a command and tells what it cost: wall, user and system time and largest memory of its whole
+ * process tree; what running processes (--pid) used meanwhile; and with the responder's counter the
+ * same for the steady state alone. Ends with the command's exit code; 124 when it had to be killed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "tests/bench/lib/self.h"
+#include "tests/bench/lib/window.h"
 
 #define WORDS_MAX  256
 #define PIDS_MAX   16
@@ -24,12 +25,25 @@
 
 struct options {
     struct option_list pids;
+    char *other;
     char *output;
+    char *counter;
+    uint64_t settle_ns, window_ns;
     uint64_t limit_ns;
     uint32_t cpu;
 };
 
 #define AT(member) .offset = offsetof(struct options, member), .set_offset = OPTION_NO_SET
+#define TIME(member, long_name, help)                                                              \
+    {                                                                                              \
+        .name = long_name, .aliases = "", .type = OPTION_DURATION, AT(member), .min = 1,           \
+        .max = 3600 * NS_PER_SEC, .bare_unit = NS_PER_SEC, .meta = "TIME", .text = help            \
+    }
+#define TEXT(member, long_name, what, help)                                                        \
+    {                                                                                              \
+        .name = long_name, .aliases = "", .type = OPTION_STRING, AT(member), .meta = what,         \
+        .accepted = "a text", .text = help                                                         \
+    }
 
 static const struct option_row rows[] = {
     {.name = "pid",
@@ -38,23 +52,13 @@ static const struct option_row rows[] = {
      AT(pids),
      .meta = "PID",
      .accepted = "a process id",
-     .text = "also tell what this process uses meanwhile (repeatable)"},
-    {.name = "output",
-     .aliases = "-o",
-     .type = OPTION_STRING,
-     AT(output),
-     .meta = "FILE",
-     .accepted = "a file name",
-     .text = "write the figures there (default: stderr)"},
-    {.name = "limit",
-     .aliases = "",
-     .type = OPTION_DURATION,
-     AT(limit_ns),
-     .min = 1,
-     .max = 3600 * NS_PER_SEC,
-     .bare_unit = NS_PER_SEC,
-     .meta = "TIME",
-     .text = "kill the command after this time (default: 60s)"},
+     .text = "measure this process, which runs already, instead (repeatable)"},
+    TEXT(other, "other", "PID", "also tell what this process uses, the server's perhaps"),
+    TEXT(output, "output", "FILE", "write the figures there (default: stderr)"),
+    TEXT(counter, "counter", "FILE", "the responder's --counter: measures the steady state too"),
+    TIME(settle_ns, "settle", "which begins so long after the first request (default: 300ms)"),
+    TIME(window_ns, "window", "and takes so long (default: 1s)"),
+    TIME(limit_ns, "limit", "kill the command after this time (default: 60s)"),
     {.name = "cpu",
      .aliases = "",
      .type = OPTION_U32,
@@ -66,29 +70,42 @@ static const struct option_row rows[] = {
 
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static clockid_t clock_of(const char *pid_text)
+/* What is measured. Without --pid the only clock is the command's. */
+struct watch {
+    clockid_t clocks[PIDS_MAX], other;
+    struct window window;
+};
+
+static clockid_t clock_of_pid(long pid, const char *text)
 {
     clockid_t clock;
-    char *end;
-    long pid = strtol(pid_text, &end, 10);
-    int error = *end == '\0' && pid > 0 ? clock_getcpuclockid((pid_t)pid, &clock) : EINVAL;
+    int error = pid > 0 ? clock_getcpuclockid((pid_t)pid, &clock) : EINVAL;
     if (error == 0)
         return clock;
     errno = error;
-    self_die("--pid %s", pid_text);
+    self_die("process %s", text);
 }
 
-/* CPU time so far of all the processes, ns. */
-static uint64_t used_ns(const clockid_t *clocks, size_t n)
+static clockid_t clock_of(const char *text)
 {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct timespec ts;
-        if (clock_gettime(clocks[i], &ts) != 0)
-            self_die("a process given by --pid ended");
-        sum += (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
-    }
-    return sum;
+    char *end;
+    long pid = strtol(text, &end, 10);
+    return clock_of_pid(*end == '\0' ? pid : 0, text);
+}
+
+static void watch_init(struct watch *w, const struct options *o)
+{
+    *w = (struct watch){.window = {.settle_ns = o->settle_ns, .length_ns = o->window_ns}};
+    for (size_t i = 0; i < o->pids.n; i++)
+        w->clocks[i] = clock_of(o->pids.items[i]);
+    w->window.clocks = w->clocks;
+    w->window.n_clocks = o->pids.n;
+    if (o->counter != NULL)
+        w->window.counter = counter_open(o->counter);
+    if (o->other == NULL)
+        return;
+    w->other = clock_of(o->other);
+    w->window.other = &w->other;
 }
 
 static _Noreturn void become(const struct options *o, const char *const *words)
@@ -103,24 +120,26 @@ static _Noreturn void become(const struct options *o, const char *const *words)
     self_die("%s", words[0]);
 }
 
-/* False = the limit passed first. */
-static bool wait_until_gone(uint64_t limit_ns)
+/* Steps the window meanwhile. False = the limit passed before the command ended. */
+static bool wait_until_gone(struct window *window, uint64_t limit_ns)
 {
     sigset_t child;
     uint64_t end_ns = clock_mono_ns() + limit_ns;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     for (;;) {
-        uint64_t left = clock_elapsed(clock_mono_ns(), end_ns);
+        uint64_t now_ns = clock_mono_ns();
+        uint64_t next_ns = window_step(window, now_ns);
+        uint64_t left = clock_elapsed(now_ns, next_ns < end_ns ? next_ns : end_ns);
         struct timespec ts = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
         if (sigtimedwait(&child, NULL, &ts) == SIGCHLD)
             return true;
-        if (errno == EAGAIN)
+        if (clock_mono_ns() >= end_ns)
             return false;
     }
 }
 
-static int run(const struct options *o, const char *const *words)
+static int run(const struct options *o, struct watch *w, const char *const *words)
 {
     sigset_t child;
     int status;
@@ -132,7 +151,11 @@ static int run(const struct options *o, const char *const *words)
         self_die("fork");
     if (pid == 0)
         become(o, words);
-    bool late = !wait_until_gone(o->limit_ns);
+    if (o->pids.n == 0) {
+        w->clocks[0] = clock_of_pid(pid, words[0]);
+        w->window.n_clocks = 1;
+    }
+    bool late = !wait_until_gone(&w->window, o->limit_ns);
     if (late)
         kill(-pid, SIGKILL);
     if (waitpid(pid, &status, 0) != pid)
@@ -147,35 +170,40 @@ static double seconds(struct timeval tv)
     return (double)tv.tv_sec + (double)tv.tv_usec / 1e6;
 }
 
-static void tell(const struct options *o, int code, uint64_t wall_ns, uint64_t others_ns)
+static void tell(const struct options *o, const struct watch *w, int code, uint64_t wall_ns,
+                 uint64_t pids_ns)
 {
     struct rusage u;
     FILE *out = o->output != NULL ? fopen(o->output, "we") : stderr;
     if (out == NULL)
         self_die("%s", o->output);
     getrusage(RUSAGE_CHILDREN, &u);
-    fprintf(out, "exit=%d wall=%.6f user=%.6f sys=%.6f maxrss_kb=%ld pid_cpu=%.6f\n", code,
+    fprintf(out, "exit=%d wall=%.6f user=%.6f sys=%.6f maxrss_kb=%ld pid_cpu=%.6f", code,
             (double)wall_ns / 1e9, seconds(u.ru_utime), seconds(u.ru_stime), u.ru_maxrss,
-            (double)others_ns / 1e9);
+            (double)pids_ns / 1e9);
+    window_print(&w->window, out);
+    fprintf(out, "\n");
     if (o->output != NULL && fclose(out) != 0)
         self_die("%s", o->output);
 }
 
 int main(int argc, char **argv)
 {
-    struct options o = {.limit_ns = 60 * NS_PER_SEC, .cpu = SELF_NO_CPU};
+    struct options o = {.limit_ns = 60 * NS_PER_SEC,
+                        .settle_ns = 300 * NS_PER_MS,
+                        .window_ns = NS_PER_SEC,
+                        .cpu = SELF_NO_CPU};
     const char *words[WORDS_MAX + 1] = {0};
-    clockid_t clocks[PIDS_MAX];
+    struct watch w;
     self_options("[flags] -- COMMAND [ARGUMENT...]", rows, ROWS, argc, argv, &o, words, WORDS_MAX);
     errno = 0;
     if (words[0] == NULL || o.pids.n > PIDS_MAX)
         self_die("a command is needed, and at most %d times --pid", PIDS_MAX);
-    for (size_t i = 0; i < o.pids.n; i++)
-        clocks[i] = clock_of(o.pids.items[i]);
-    uint64_t before_ns = used_ns(clocks, o.pids.n), from_ns = clock_mono_ns();
-    int code = run(&o, words);
+    watch_init(&w, &o);
+    uint64_t before_ns = window_cpu_ns(w.clocks, o.pids.n), from_ns = clock_mono_ns();
+    int code = run(&o, &w, words);
     uint64_t wall_ns = clock_elapsed(from_ns, clock_mono_ns());
-    tell(&o, code, wall_ns, used_ns(clocks, o.pids.n) - before_ns);
+    tell(&o, &w, code, wall_ns, window_cpu_ns(w.clocks, o.pids.n) - before_ns);
     option_clear(rows, ROWS, &o);
     return code;
 }

@@ -18,6 +18,7 @@ struct options {
     struct responder_options responder;
     char *port_file;
     char *stamp_file;
+    char *counter_file;
     uint64_t stamps_max;
     uint32_t cpu;
 };
@@ -84,6 +85,7 @@ static const struct option_row rows[] = {
     FLAG(responder.busy_poll, "busy-poll", "never sleep: requests are stamped as they come"),
     TEXT(stamp_file, "stamp", "at the end write a record per request there, see lib/stamps.h"),
     FLAG(responder.stamp_kernel, "stamp-kernel", "also ask the kernel when each request arrived"),
+    TEXT(counter_file, "counter", "keep the number of requests there, for bench-cpu"),
     COUNT(stamps_max, "stamps-max", 1, STAMPS_MAX, "room for so many records (default: 1M)"),
     {.name = "slow",
      .aliases = "",
@@ -136,6 +138,7 @@ int main(int argc, char **argv)
     self_pin(o.cpu);
     self_raise_files();
     o.responder.stamps_max = o.stamp_file != NULL ? o.stamps_max : 0;
+    o.responder.counter = o.counter_file != NULL ? counter_create(o.counter_file) : NULL;
     o.responder.stamp_kernel &= o.stamp_file != NULL;
     serve(&o);
     option_clear(rows, ROWS, &o);

@@ -312,6 +312,8 @@ void responder_run(struct responder *r)
             int fd = events[i].data.fd;
             handlers[r->slots[fd].kind](r, fd, events[i].events);
         }
+        if (r->o.counter != NULL)
+            counter_store(r->o.counter, r->served);
         if (n > 0 && r->delays)
             alarms_set(&r->alarms);
     }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tests/bench/lib/counter.h"
 #include "tests/bench/lib/stamps.h"
 
 /*
@@ -23,7 +24,8 @@ struct responder_options {
     uint64_t freeze_for_ns;   /* the whole server stands still */
     uint64_t freeze_every_ns; /* from begin to begin; 0 = once */
     uint64_t lifetime_ns;
-    uint64_t stamps_max; /* 0 = no stamps */
+    counter_cell *counter; /* gets the number of requests after each turn; NULL = none */
+    uint64_t stamps_max;   /* 0 = no stamps */
     bool stamp_kernel;
     bool busy_poll;
 };
