@@ -1,0 +1,154 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# Sourced by tests/bench/run: one function a section, called once a round. Within a round the tools
+# follow each other, so that a ratio compares neighbours in time.
+# shellcheck disable=SC2034,SC2154  # variables are shared with the files that source each other
+
+# What a request costs at full speed.
+section_closed() {
+    local tool
+    cell="50 connections"
+    connections=50
+    for tool in hammer-closed wrk h2load ab hey epoll; do
+        measure "$tool" && cost_rows "$tool"
+    done
+}
+
+# dispatch_cell TOOL...: how far from the schedule the server saw the requests.
+dispatch_cell() {
+    local tool skip meant=$((rate * duration))
+    local -a flags=(--stamp "$work/stamps" --stamp-kernel --stamps-max $((meant * 2)))
+    # A server that sleeps is woken at the sender's expense: at high rates that would be measured.
+    [ "$rate" -lt 10000 ] || flags+=(--busy-poll)
+    for tool in "$@"; do
+        measure "$tool" "${flags[@]}" || continue
+        skip=0ms
+        [ "$tool" != wrk2pace ] || skip=$((connections * 5 + 100))ms # until all have started
+        "$bin/bench-dispatch" --rate "$rate" --skip "$skip" "$work/stamps" >"$work/dispatch" || {
+            fail "$tool" "the arrivals cannot be judged"
+            continue
+        }
+        row "$tool" error_p50_us "$(value error_p50_us "$work/dispatch")"
+        row "$tool" error_p99_us "$(value error_p99_us "$work/dispatch")"
+        row "$tool" gap_cv "$(value gap_cv "$work/dispatch")"
+        row "$tool" corrected_p50_us "$(reported "$tool" corrected 50)"
+        [ "$tool" = wrk2pace ] ||
+            row "$tool" lost_or_gained "$(calc "$meant - $(value served "$work/served")")"
+        cost_rows "$tool"
+    done
+}
+
+section_dispatch() {
+    connections=20
+    for rate in 100 1000 10000; do
+        cell="$rate/s"
+        dispatch_cell hammer hammer-2 hammer-spin wrk2pace spin
+    done
+    rate=50000
+    connections=50
+    cell="$rate/s"
+    dispatch_cell hammer hammer-spin wrk2pace spin
+}
+
+# Every due request its own wake-up, or several at a time.
+section_quantum() {
+    connections=50
+    for rate in 20000 50000; do
+        cell="$rate/s"
+        dispatch_cell hammer hammer-quantum wrk2pace
+        measure wrk && cost_rows wrk # at saturation
+    done
+}
+
+# worse SAID TRUE WORST: the larger of WORST and their difference in units of what is allowed.
+worse() {
+    awk -v said="$1" -v true="$2" -v worst="$3" 'BEGIN {
+        off = said > true ? said - true : true - said
+        allowed = true * 0.01 > 300 ? true * 0.01 : 300
+        printf "%.4g", off / allowed > worst ? off / allowed : worst
+    }'
+}
+
+# deviation_rows TOOL CLOCK: reported less true, us, and the worst of them in units of what is
+# allowed: 1 % or 0.3 ms, the larger. The truth of wrk2pace's run is not i/R: it gets the last other one's.
+deviation_rows() {
+    local tool=$1 clock=$2 p true_us said worst=0
+    for p in 50 90 99 99.9; do
+        true_us=$(value "${clock}_p${p}_us" "$work/truth")
+        said=$(reported "$tool" "$clock" "$p")
+        if [ -z "$true_us" ] || [ -z "$said" ]; then
+            continue
+        fi
+        row "$tool" "${clock}_p${p}_us" "$said"
+        row "$tool" "${clock}_p${p}_off_us" "$(calc "$said - $true_us")"
+        worst=$(worse "$said" "$true_us" "$worst")
+    done
+    row "$tool" "${clock}_worst" "$worst"
+}
+
+# truth_cell RESPONDER FLAG...: latencies as reported against what the server's stamps say.
+truth_cell() {
+    local tool
+    rate=2000
+    connections=20
+    rm -f "$work/truth"
+    for tool in hammer spin wrk2pace; do
+        measure "$tool" --stamp "$work/stamps" --stamp-kernel "$@" || continue
+        [ "$tool" = wrk2pace ] ||
+            "$bin/bench-dispatch" --rate "$rate" --truth "$work/stamps" >"$work/truth"
+        deviation_rows "$tool" corrected
+        deviation_rows "$tool" uncorrected
+    done
+}
+
+# A few slow responses among many connections: who waits behind them? 1.2 % puts p99 well inside.
+section_queue() {
+    cell="1.2 % take 100 ms"
+    truth_cell --slow 1.2%:100ms
+}
+
+# The whole server stands still. Long runs, so at most two rounds.
+section_truth() {
+    [ "$round" -le 2 ] || return 0
+    local duration=9
+    cell="200 ms every 2 s"
+    truth_cell --freeze-at 1s --freeze-for 200ms --freeze-every 2s
+    cell="1 s every 4 s"
+    truth_cell --freeze-at 2s --freeze-for 1s --freeze-every 4s
+}
+
+# memory_row TOOL: user memory a connection, from two sizes of the same run.
+declare -A rss_small
+memory_row() {
+    [ -n "${rss_small[$1]-}" ] || return 0
+    row "$1" bytes_per_connection \
+        "$(calc "($(rss_kb "$1") - ${rss_small[$1]}) * 1024 / ($connections - 50)")"
+}
+
+section_connections() {
+    [ "$round" -le 3 ] || return 0
+    local tool many=10000
+    if [ "$(ulimit -n)" -lt $((many + 100)) ]; then
+        say "connections: not measured, the limit of open files is $(ulimit -n)"
+        return 0
+    fi
+    rate=20000
+    for tool in hammer hammer-closed wrk h2load; do
+        cell="50 connections, for comparison"
+        connections=50
+        measure "$tool" || continue
+        rss_small[$tool]=$(rss_kb "$tool")
+        connections=$many
+        cell="$many connections"
+        measure "$tool" && cost_rows "$tool" && memory_row "$tool"
+    done
+}
+
+section_bodies() {
+    local tool
+    cell="1 MB"
+    connections=50
+    for tool in hammer-closed wrk h2load epoll; do
+        measure "$tool" --body-size 1000000 && cost_rows "$tool"
+    done
+}
