@@ -4,18 +4,20 @@
 # shellcheck disable=SC2034,SC2154  # variables are shared with the files that source each other
 
 responder=
+measuring=
 agents=()
 failures=0
 
 stop_children() {
     local child
-    for child in $responder "${agents[@]}"; do
+    for child in $measuring $responder "${agents[@]}"; do
         kill "$child" 2>/dev/null || true
     done
-    for child in $responder "${agents[@]}"; do
+    for child in $measuring $responder "${agents[@]}"; do
         wait "$child" 2>/dev/null || true
     done
     responder=
+    measuring=
     agents=()
 }
 
@@ -86,7 +88,7 @@ row() {
 
 # calc EXPRESSION
 calc() {
-    awk "BEGIN { printf \"%.6g\", $1 }" </dev/null
+    awk "BEGIN { printf \"%.6g\", ($1) }" </dev/null
 }
 
 fail() {
@@ -145,13 +147,14 @@ agents_of() {
     esac
 }
 
-# run_measured TOOL: under bench-cpu; the steady state is the run without its first 0.3 s and what
-# comes after the window.
+# run_measured: the command under bench-cpu. The steady state begins $settle_ms after the first request
+# and ends as long before the end, with some more room for what the tool does until the first.
+settle_ms=300
 run_measured() {
     local pid status=0 window
     local -a watch=(--counter "$work/counter" --other "$responder" --output "$work/cpu")
-    window=$((duration * 1000 - 500))ms
-    watch+=(--settle 300ms --window "$window" --limit $((duration + 30))s)
+    window=$((duration * 1000 - settle_ms * 2))ms
+    watch+=(--settle "${settle_ms}ms" --window "$window" --limit $((duration + 30))s)
     if [ ${#agents[@]} -gt 0 ]; then
         for pid in "${agents[@]}"; do
             watch+=(--pid "$pid")
@@ -160,7 +163,10 @@ run_measured() {
         watch+=(--cpu "$generator_cpu")
     fi
     rm -f "$work/cpu" "$work/report.json"
-    "$bin/bench-cpu" "${watch[@]}" -- "${command[@]}" >"$work/out" 2>&1 || status=$?
+    "$bin/bench-cpu" "${watch[@]}" -- "${command[@]}" >"$work/out" 2>&1 &
+    measuring=$! # its command dies with it; in the background, so that a signal is heard at once
+    wait "$measuring" || status=$?
+    measuring=
     # hammer-ctl's verdict generator-limited: the figures are there, and the report says so.
     [ ${#agents[@]} -gt 0 ] && [ "$status" -eq 4 ] && status=0
     return "$status"
@@ -185,7 +191,7 @@ measure() {
         return 1
     }
     command_for "$tool"
-    run_measured "$tool" || status=$?
+    run_measured || status=$?
     [ "$n" -eq 0 ] || agents_stop
     responder_stop || status=99
     [ "$status" -eq 0 ] || fail "$tool" "ended with $status"

@@ -65,7 +65,7 @@ worse() {
     awk -v said="$1" -v true="$2" -v worst="$3" 'BEGIN {
         off = said > true ? said - true : true - said
         allowed = true * 0.01 > 300 ? true * 0.01 : 300
-        printf "%.4g", off / allowed > worst ? off / allowed : worst
+        printf "%.4g", (off / allowed > worst ? off / allowed : worst)
     }'
 }
 
@@ -97,7 +97,7 @@ truth_cell() {
         [ "$tool" = wrk2pace ] ||
             "$bin/bench-dispatch" --rate "$rate" --truth "$work/stamps" >"$work/truth"
         deviation_rows "$tool" corrected
-        deviation_rows "$tool" uncorrected
+        [ "$tool" = wrk2pace ] || deviation_rows "$tool" uncorrected
     done
 }
 
@@ -127,19 +127,19 @@ memory_row() {
 
 section_connections() {
     [ "$round" -le 3 ] || return 0
-    local tool many=10000
+    local tool many=10000 settle_ms=1000 duration=$((duration + 2))
     if [ "$(ulimit -n)" -lt $((many + 100)) ]; then
         say "connections: not measured, the limit of open files is $(ulimit -n)"
         return 0
     fi
     rate=20000
     for tool in hammer hammer-closed wrk h2load; do
-        cell="50 connections, for comparison"
+        cell="$many connections, full speed"
+        [ "$tool" != hammer ] || cell="$many connections, $rate/s"
         connections=50
         measure "$tool" || continue
         rss_small[$tool]=$(rss_kb "$tool")
         connections=$many
-        cell="$many connections"
         measure "$tool" && cost_rows "$tool" && memory_row "$tool"
     done
 }

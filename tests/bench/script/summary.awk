@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Rows of tests/bench/run (section, cell, tool, metric, round, value) -> the table, and JSON in the file
 # `json` if that is set. Medians and quartiles over the rounds; a ratio is formed within each round,
-# hammer's value by the tool's, and then the median taken. `bars` names the file of bars.
+# that of hammer (or of the bare epoll
+# loop, where hammer has none) by the tool's, and then the median taken. `bars` names the file of bars.
 BEGIN {
     FS = "\t"
     while ((getline line < bars) > 0)
@@ -10,7 +11,7 @@ BEGIN {
             bar[f[1], f[2], f[3], f[4]] = f[5]
         }
 }
-function remember(list, seen, key) {
+function remember(list, key) {
     if (!((list, key) in seen_in)) {
         seen_in[list, key] = 1
         order[list, ++size[list]] = key
@@ -18,8 +19,8 @@ function remember(list, seen, key) {
 }
 {
     block = $1 FS $2 FS $4
-    remember("blocks", seen_in, block)
-    remember(block, seen_in, $3)
+    remember("blocks", block)
+    remember(block, $3)
     v[block, $3, $5] = $6
     if ($5 > rounds)
         rounds = $5
@@ -58,20 +59,20 @@ function judge(block, tool, base, out,    r, n, a) {
     out["q3"] = quantile(a, n, 0.75)
     return 1
 }
-function base_of(block,    i, tool) {
-    for (i = 1; i <= size[block]; i++) {
-        tool = order[block, i]
-        if (tool == "hammer" || tool == "hammer-closed")
-            return tool
-    }
-    return ((block, "epoll") in seen_in) ? "epoll" : ""
+function base_of(block,    i, n, tools) {
+    n = split("hammer-quantum hammer-closed hammer epoll", tools, " ")
+    for (i = 1; i <= n; i++)
+        if ((block, tools[i]) in seen_in)
+            return tools[i]
+    return ""
 }
 function number(x) {
-    return sprintf(x >= 1000 || x <= -1000 ? "%.0f" : "%.4g", x)
+    return sprintf((x >= 1000 || x <= -1000) ? "%.0f" : "%.4g", x)
 }
 function cells(out) {
-    return out["n"] == 1 ? number(out["m"]) :
-        sprintf("%s [%s, %s]", number(out["m"]), number(out["q1"]), number(out["q3"]))
+    if (out["n"] == 1)
+        return number(out["m"])
+    return sprintf("%s [%s, %s]", number(out["m"]), number(out["q1"]), number(out["q3"]))
 }
 function verdict(value, limit) {
     return sprintf("%s %s", limit, value <= limit + 0 ? "met" : "MISSED")
@@ -79,6 +80,14 @@ function verdict(value, limit) {
 # A difference has no ratio, and neither has what should be 0.
 function has_ratio(metric) {
     return metric !~ /_off_us$|_worst$|lost_or_gained|server_cpu_us|^corrected|^uncorrected/
+}
+# The table leaves to the JSON what only explains another figure.
+function is_detail(section, metric) {
+    if (section == "dispatch" && metric ~ /^(cpu_us|req_per_s|server_cpu_us|corrected_p50_us)$/)
+        return 1
+    if (section == "quantum" && metric !~ /^(cpu_us|error_p50_us|lost_or_gained)$/)
+        return 1
+    return metric ~ /^uncorrected_p|_p(50|99)_off_us$|_p99\.9_/
 }
 function object(out) {
     return sprintf("{\"median\":%.6g,\"q1\":%.6g,\"q3\":%.6g,\"rounds\":%d}", out["m"], out["q1"],
@@ -109,7 +118,8 @@ function print_tool(f, block, tool, base,    values, ratio, against, limit, mark
         limit = bar[f[1], f[3], tool, "value"]
         mark = verdict(values["m"] < 0 ? -values["m"] : values["m"], limit)
     }
-    printf "  %-14s %-28s %-28s %s\n", tool, cells(values), against, mark
+    if (!is_detail(f[1], f[3]))
+        printf "    %-20s %-28s %-28s %s\n", tool, cells(values), against, mark
     emit(f, tool, base, values, ratio, limit)
 }
 END {
@@ -122,8 +132,9 @@ END {
         if (f[1] FS f[2] != last)
             printf "\n== %s, %s\n", f[1], f[2]
         last = f[1] FS f[2]
-        printf "%-16s %-28s %-28s %s\n", f[3], "median [quartiles]",
-            has_ratio(f[3]) && base != "" ? base "/tool" : "", "bar"
+        if (!is_detail(f[1], f[3]))
+            printf "  %-22s %-28s %-28s %s\n", f[3], "median [quartiles]",
+                (has_ratio(f[3]) && base != "") ? base "/tool" : "", "bar"
         for (i = 1; i <= size[block]; i++)
             print_tool(f, block, order[block, i], base)
     }
