@@ -107,9 +107,9 @@ section_queue() {
     truth_cell --slow 1.2%:100ms
 }
 
-# The whole server stands still. Long runs, so at most two rounds.
+# The whole server stands still. Long runs, so every fifth round only.
 section_truth() {
-    [ "$round" -le 2 ] || return 0
+    [ $((round % 5)) -eq 1 ] || return 0
     local duration=9
     cell="200 ms every 2 s"
     truth_cell --freeze-at 1s --freeze-for 200ms --freeze-every 2s
@@ -125,8 +125,9 @@ memory_row() {
         "$(calc "($(rss_kb "$1") - ${rss_small[$1]}) * 1024 / ($connections - 50)")"
 }
 
+# Every third round: opening so many takes a while.
 section_connections() {
-    [ "$round" -le 3 ] || return 0
+    [ $((round % 3)) -eq 1 ] || return 0
     local tool many=10000 settle_ms=1000 duration=$((duration + 2))
     if [ "$(ulimit -n)" -lt $((many + 100)) ]; then
         say "connections: not measured, the limit of open files is $(ulimit -n)"
@@ -137,8 +138,10 @@ section_connections() {
         cell="$many connections, full speed"
         [ "$tool" != hammer ] || cell="$many connections, $rate/s"
         connections=50
-        measure "$tool" || continue
-        rss_small[$tool]=$(rss_kb "$tool")
+        if [ -z "${rss_small[$tool]-}" ]; then
+            measure "$tool" || continue
+            rss_small[$tool]=$(rss_kb "$tool")
+        fi
         connections=$many
         measure "$tool" && cost_rows "$tool" && memory_row "$tool"
     done
