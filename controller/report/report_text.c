@@ -10,7 +10,6 @@
 
 #define ERRORS_SHOWN         5
 #define URL_SHOWN            80
-#define REMARK_AT            56 /* width of a line's figures before its remark */
 #define PERCENT(part, whole) ((whole) > 0 ? 100.0 * (double)(part) / (double)(whole) : 0.0)
 
 struct text {
@@ -41,20 +40,35 @@ static void write_load(const struct text *t, const struct plan *p)
         fprintf(t->out, "open loop @ %s\n", units_format_rate(&p->rate, text));
 }
 
+/* Whichever of the two bounds is reached first ends the run. */
+static void write_length(const struct text *t, const struct plan *p)
+{
+    char text[UNITS_TEXT];
+    bool timed = p->duration_ns != NS_NEVER, counted = p->requests != UINT64_MAX;
+    if (timed)
+        units_format_duration(p->duration_ns, text);
+    if (counted)
+        fprintf(t->out, "Running test of %" PRIu64 " request%s%s%s", p->requests,
+                plural(p->requests), timed ? ", at most " : "", timed ? text : "");
+    else if (timed)
+        fprintf(t->out, "Running %s test", text);
+    else
+        fprintf(t->out, "Running test until stopped");
+}
+
 static void write_head(const struct text *t)
 {
     const struct result *r = t->r;
     const struct plan *p = r->plan;
     if (p == NULL)
         return;
-    char text[UNITS_TEXT];
-    if (p->duration_ns != NS_NEVER)
-        fprintf(t->out, "Running %s test", units_format_duration(p->duration_ns, text));
-    else if (p->requests != UINT64_MAX)
-        fprintf(t->out, "Running test of %" PRIu64 " request%s", p->requests, plural(p->requests));
-    else
-        fprintf(t->out, "Running test until stopped");
+    write_length(t, p);
     fprintf(t->out, " @ %.*s%s\n", URL_SHOWN, p->url, strlen(p->url) > URL_SHOWN ? "..." : "");
+    if (r->name[0] != '\0') {
+        struct text_flow f = text_begin(t->out, "Name");
+        text_words(&f, r->name);
+        text_end(&f);
+    }
     uint64_t threads = 0, connections = 0;
     for (size_t i = 0; i < r->n_agents; i++) {
         threads += r->agents[i].threads;
@@ -163,10 +177,9 @@ static void notes_of_table(const struct latency_table *l)
         if (l->corrected.supported[i])
             continue;
         if (glue[0] == ':')
-            fprintf(l->out, "    ~ needs more samples than the %" PRIu64 " there are",
-                    l->corrected.count);
-        fprintf(l->out, "%s%s%% %" PRIu64, glue, figures_percentiles[i].key,
-                figures_samples_needed(figures_percentiles[i].p));
+            fprintf(l->out, "    ~ too few samples (%" PRIu64 ")", l->corrected.count);
+        fprintf(l->out, "%s%s%%%s %" PRIu64, glue, figures_percentiles[i].key,
+                glue[0] == ':' ? " needs" : "", figures_samples_needed(figures_percentiles[i].p));
         glue = ", ";
     }
     if (glue[0] == ',')
@@ -326,40 +339,52 @@ static void write_errors(const struct text *t)
 /* --- whose delay it was ------------------------------------------------------------------------
  */
 
-static void lag_line(const struct text *t, const char *label, enum hist_kind kind, const char *tail,
-                     const char *remark)
+struct lag_line {
+    const char *label, *remark;
+    char figures[160];
+};
+
+static struct lag_line lag_line(const struct text *t, const char *label, enum hist_kind kind,
+                                const char *remark)
 {
     struct hist *h = snapshot_hist(t->r->total, kind);
     struct figures f = figures_of(h);
-    uint64_t p99 = figures_at(h, 99);
+    struct lag_line l = {.label = label, .remark = remark};
+    char mean[UNITS_TEXT], p99[UNITS_TEXT], max[UNITS_TEXT];
+    if (f.count > 0)
+        snprintf(l.figures, sizeof l.figures, "mean %s, p99 %s, max %s",
+                 units_format_latency((uint64_t)(f.mean + 0.5), mean),
+                 units_format_latency(figures_at(h, 99), p99), units_format_latency(f.max, max));
     hist_free(h);
-    text_label(t->out, label);
-    if (f.count == 0) {
-        fprintf(t->out, "none recorded\n");
-        return;
-    }
-    char mean[UNITS_TEXT], high[UNITS_TEXT], max[UNITS_TEXT], line[160];
-    snprintf(line, sizeof line, "mean %s, p99 %s, max %s%s",
-             units_format_latency((uint64_t)(f.mean + 0.5), mean), units_format_latency(p99, high),
-             units_format_latency(f.max, max), tail);
-    fprintf(t->out, "%-*s  (%s)\n", REMARK_AT, line, remark);
+    return l;
+}
+
+static void lag_count(struct lag_line *l, uint64_t n, const char *what)
+{
+    size_t len = strlen(l->figures);
+    if (len > 0)
+        snprintf(l->figures + len, sizeof l->figures - len, "; %" PRIu64 " %s", n, what);
 }
 
 static void write_lags(const struct text *t)
 {
-    char late[48] = "", waited[48];
-    snprintf(late, sizeof late, "; %" PRIu64 " over 1ms late", t->c.late);
-    snprintf(waited, sizeof waited, "; %" PRIu64 " waited", t->c.waited);
-    if (!t->closed)
-        lag_line(t, "Send lag", HIST_SEND_LAG, late, "hammer's own");
-    lag_line(t, "Receive lag", HIST_RECEIVE, "", "hammer's own");
-    if (t->closed)
-        return;
-    if (t->c.waited > 0)
-        lag_line(t, "Connection wait", HIST_WAIT, waited, "the server's: all were busy");
-    else {
-        text_label(t->out, "Connection wait");
-        fprintf(t->out, "none\n");
+    struct lag_line lines[] = {lag_line(t, "Send lag", HIST_SEND_LAG, "hammer's own"),
+                               lag_line(t, "Receive lag", HIST_RECEIVE, "hammer's own"),
+                               lag_line(t, "Connection wait", HIST_WAIT, "the server's")};
+    lag_count(&lines[0], t->c.late, "over 1ms late");
+    lag_count(&lines[2], t->c.waited, "waited");
+    /* A closed loop owes nothing to a schedule: what was read late is all there is to say. */
+    size_t first = t->closed ? 1 : 0, end = t->closed ? 2 : 3;
+    int width = 0;
+    for (size_t i = first; i < end; i++)
+        if ((int)strlen(lines[i].figures) > width)
+            width = (int)strlen(lines[i].figures);
+    for (size_t i = first; i < end; i++) {
+        text_label(t->out, lines[i].label);
+        if (lines[i].figures[0] == '\0')
+            fprintf(t->out, "none\n");
+        else
+            fprintf(t->out, "%-*s  (%s)\n", width, lines[i].figures, lines[i].remark);
     }
 }
 

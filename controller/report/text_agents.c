@@ -17,10 +17,14 @@ static void agent_label(const struct result_agent *a, char out[LABEL_MAX + 1])
         snprintf(whole, sizeof whole, "%s (%s)", a->name, a->address);
     else
         snprintf(whole, sizeof whole, "%s", a->address);
-    if (both && strlen(whole) > LABEL_MAX)
-        snprintf(whole, sizeof whole, "%s", a->name);
-    if (strlen(whole) > LABEL_MAX)
-        memcpy(whole + LABEL_MAX - 2, "..", 3);
+    if (both && strlen(whole) > LABEL_MAX) /* the address is what the user gave and messages name */
+        snprintf(whole, sizeof whole, "%s", a->address);
+    size_t len = strlen(whole);
+    if (len > LABEL_MAX) { /* both ends stay: addresses of one fleet differ there */
+        size_t tail = (LABEL_MAX - 2) / 2, head = LABEL_MAX - 2 - tail;
+        memmove(whole + head + 2, whole + len - tail, tail + 1);
+        memcpy(whole + head, "..", 2);
+    }
     memcpy(out, whole, LABEL_MAX + 1);
     for (char *p = out; *p != '\0'; p++)
         if ((unsigned char)*p < 32 || *p == 127)
@@ -64,6 +68,15 @@ static void latency_cells(const struct result *r, const struct result_agent *a,
     }
 }
 
+/* The verdict has the whole text already. */
+static bool told(const struct result *r, const char *problem)
+{
+    for (size_t i = 0; i < r->verdict.n_reasons; i++)
+        if (strstr(r->verdict.reasons[i], problem) != NULL)
+            return true;
+    return false;
+}
+
 static void agent_row(FILE *out, const struct result *r, const struct result_agent *a, int width)
 {
     char label[LABEL_MAX + 1], clock[CELL], cpu[CELL], start[UNITS_TEXT];
@@ -79,7 +92,7 @@ static void agent_row(FILE *out, const struct result *r, const struct result_age
     fprintf(out, "    %-*s %-8s%9" PRIu64 "%10s%10s%20s%10s%11s\n", width, label,
             result_agent_state_name(a->state), snapshot_counters(a->total).completed, p50, p99,
             clock, start, cpu);
-    if (a->problem[0] != '\0') {
+    if (a->problem[0] != '\0' && !told(r, a->problem)) {
         struct text_flow f = text_begin(out, "    note");
         text_words(&f, a->problem);
         text_end(&f);

@@ -253,6 +253,52 @@ START_TEST(test_text_of_a_closed_loop_with_spectrum)
 }
 END_TEST
 
+/* The remarks of the lag lines stand in one column however long the figures are. */
+START_TEST(test_remarks_stay_in_a_column)
+{
+    struct fixture f;
+    fixture_make(&f, 3000, 500);
+    snapshot_series(f.r->agents[0].total, 0, "")->counters.late = 123456789;
+    finish(&f);
+    char *text = render(&report_text, f.r, false, false);
+    size_t column = 0, lines = 0;
+    for (const char *line = text; line[0] != '\0'; line += strcspn(line, "\n") + 1) {
+        const char *remark = strstr(line, "  (hammer's own)");
+        if (remark == NULL || remark > line + strcspn(line, "\n"))
+            continue;
+        ck_assert(lines++ == 0 || (size_t)(remark - line) == column);
+        column = (size_t)(remark - line);
+    }
+    ck_assert_uint_eq(lines, 2);
+    check_lines(text);
+    free(text);
+    result_free(f.r);
+}
+END_TEST
+
+static void check_first_line(struct fixture *f, const char *want)
+{
+    char *text = render(&report_text, f->r, false, false);
+    ck_assert_msg(strncmp(text, want, strlen(want)) == 0, "%.80s", text);
+    free(text);
+}
+
+START_TEST(test_head_names_both_bounds)
+{
+    struct fixture f;
+    fixture_make(&f, 40, 0);
+    finish(&f);
+    check_first_line(&f, "Running 6s test @ ");
+    f.plan.requests = 40;
+    check_first_line(&f, "Running test of 40 requests, at most 6s @ ");
+    f.plan.duration_ns = NS_NEVER;
+    check_first_line(&f, "Running test of 40 requests @ ");
+    f.plan.requests = UINT64_MAX;
+    check_first_line(&f, "Running test until stopped @ ");
+    result_free(f.r);
+}
+END_TEST
+
 START_TEST(test_all_due_is_honest)
 {
     struct fixture f;
@@ -463,6 +509,8 @@ int main(void)
     tcase_add_test(t, test_text_of_a_lost_agent);
     tcase_add_test(t, test_text_without_data);
     tcase_add_test(t, test_text_of_a_closed_loop_with_spectrum);
+    tcase_add_test(t, test_remarks_stay_in_a_column);
+    tcase_add_test(t, test_head_names_both_bounds);
     tcase_add_test(t, test_all_due_is_honest);
     tcase_add_test(t, test_json_matches_its_schema);
     tcase_add_test(t, test_json_says_what_is_known);
