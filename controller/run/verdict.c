@@ -67,11 +67,21 @@ static bool is_interrupted(struct result *r, const struct counters *c)
         return false;
     char end[UNITS_TEXT], planned[UNITS_TEXT];
     if (r->plan != NULL && r->plan->duration_ns != NS_NEVER)
-        reason(r, "interrupted after %s of %s", units_format_latency(r->end_ns, end),
+        reason(r, "stopped by Ctrl-C or a signal after %s of %s",
+               units_format_latency(r->end_ns, end),
                units_format_duration(r->plan->duration_ns, planned));
     else
-        reason(r, "interrupted after %s", units_format_latency(r->end_ns, end));
+        reason(r, "stopped by Ctrl-C or a signal after %s", units_format_latency(r->end_ns, end));
     return true;
+}
+
+/* What the first agent that has one says; "" = none does. */
+static const char *first_problem(const struct result *r)
+{
+    for (size_t i = 0; i < r->n_agents; i++)
+        if (r->agents[i].problem[0] != '\0')
+            return r->agents[i].problem;
+    return "";
 }
 
 /* When every agent was lost before it could tell, nothing is known of the target. */
@@ -84,11 +94,13 @@ static bool is_unreachable(struct result *r, const struct counters *c)
         return false;
     if (r->interrupted && !r->no_target && c->connect_errors == 0)
         return false; /* cut before the first attempt ended */
+    const char *why = first_problem(r);
     if (c->connect_errors > 0)
         reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed",
                c->connect_errors);
     else
-        reason(r, "no connection to the target ever opened");
+        reason(r, "no connection to the target ever opened%s%.160s", why[0] != '\0' ? ": " : "",
+               why);
     return true;
 }
 
@@ -108,15 +120,20 @@ static void say_missing(struct result *r)
 }
 
 /* Stopped on our word because another one was lost: that is the reason. Stopped although nobody was
- * lost and nobody asked: the agent gave up by itself, and part of the load is missing. */
+ * lost and nobody asked: the agent gave up by itself, and part of the load is missing. The others
+ * were then stopped because of that one. */
 static void say_stopped(struct result *r)
 {
     size_t named = 0;
+    bool one_says_why = false;
+    for (size_t i = 0; i < r->n_agents; i++)
+        one_says_why = one_says_why ||
+                       (r->agents[i].state == RESULT_STOPPED && r->agents[i].problem[0] != '\0');
     if (agents_missing(r) > 0 || r->interrupted || r->no_target)
         return;
     for (size_t i = 0; i < r->n_agents && named < AGENTS_NAMED_MAX; i++) {
         const struct result_agent *a = &r->agents[i];
-        if (a->state != RESULT_STOPPED)
+        if (a->state != RESULT_STOPPED || (one_says_why && a->problem[0] == '\0'))
             continue;
         reason(r, "agent %.64s was stopped before its end%s%.120s", agent_label(a),
                a->problem[0] != '\0' ? ": " : "", a->problem);
@@ -294,8 +311,13 @@ static bool is_server_limited(struct result *r, const struct counters *c)
                "%" PRIu64 " of %" PRIu64
                " requests (%.1f %%) waited because every connection was busy",
                c->waited, c->scheduled, PERCENT(c->waited, c->scheduled));
-    if (stood && c->unsent_no_connection > 0)
-        reason(r, "requests that never got a free connection before the end: %" PRIu64,
+    if (stood && c->unsent_no_connection > 0 && c->connect_errors > 0)
+        reason(r,
+               "%" PRIu64 " requests never got a connection before the end; %" PRIu64
+               " attempts to open one failed",
+               c->unsent_no_connection, c->connect_errors);
+    else if (stood && c->unsent_no_connection > 0)
+        reason(r, "%" PRIu64 " requests never got a free connection before the end",
                c->unsent_no_connection);
     else if (stood)
         reason(r, "a backlog of %" PRIu64 " requests stood when the load ended", backlog);

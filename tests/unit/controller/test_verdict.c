@@ -82,6 +82,23 @@ static void gave_up(struct run *run)
     snprintf(run->r->agents[0].problem, sizeof run->r->agents[0].problem, "asked to shut down");
 }
 
+static void gave_up_and_stopped(struct run *run)
+{
+    gave_up(run);
+    run->r->agents[1].state = RESULT_STOPPED;
+}
+
+static void target_died(struct run *run)
+{
+    *counters_of(run, 0) = (struct counters){.scheduled = 1000,
+                                             .sent = 400,
+                                             .unsent_no_connection = 600,
+                                             .completed = 400,
+                                             .ok = 400,
+                                             .connects = 10,
+                                             .connect_errors = 61};
+}
+
 static void lost_and_stopped(struct run *run)
 {
     lost(run);
@@ -119,6 +136,7 @@ static void no_target(struct run *run)
     }
     run->r->no_target = true;
     run->r->n_intervals = 0;
+    snprintf(run->r->agents[1].problem, sizeof run->r->agents[1].problem, "connection refused");
 }
 
 static void all_lost_untold(struct run *run)
@@ -240,16 +258,18 @@ static const struct {
     const char *says; /* in one of the reasons */
 } rows[] = {
     {"clean", clean, STATUS_VALID, 0, 0, ""},
-    {"interrupted", interrupted, STATUS_INTERRUPTED, 130, 1, "interrupted after 3.00s of 10s"},
+    {"interrupted", interrupted, STATUS_INTERRUPTED, 130, 1, "signal after 3.00s of 10s"},
     {"interrupted, lost", interrupted_and_lost, STATUS_INTERRUPTED, 130, 2, "silent for 10 s"},
     {"lost", lost, STATUS_INCOMPLETE, 3, 1, "agent box1 was lost: silent for 10 s"},
     {"gave up", gave_up, STATUS_INCOMPLETE, 3, 1, "before its end: asked to shut down"},
+    {"gave up, stopped", gave_up_and_stopped, STATUS_INCOMPLETE, 3, 1, "box0 was stopped"},
+    {"target died", target_died, STATUS_SERVER_LIMITED, 0, 1, "; 61 attempts to open one failed"},
     {"lost, stopped", lost_and_stopped, STATUS_INCOMPLETE, 3, 1, "agent box1 was lost"},
     {"unchecked", unchecked, STATUS_INCOMPLETE, 3, 1, "agent box0: its final totals never came"},
     {"ledger", ledger_broken, STATUS_INCOMPLETE, 3, 1, "1000 against 999"},
     {"unreachable", unreachable, STATUS_UNREACHABLE, 2, 2, "154 attempts failed"},
     {"black hole", never_connected_silently, STATUS_UNREACHABLE, 2, 2, "ever opened"},
-    {"no target", no_target, STATUS_UNREACHABLE, 2, 1, "no connection to the target ever opened"},
+    {"no target", no_target, STATUS_UNREACHABLE, 2, 1, "target ever opened: connection refused"},
     {"all lost", all_lost_untold, STATUS_INCOMPLETE, 3, 3, "agent box0 was lost"},
     {"no data", no_data, STATUS_NO_DATA, 3, 1, "2000 were due, 2000 sent"},
     {"send lag", send_lag, STATUS_GENERATOR_LIMITED, 4, 1, "1 of 10 intervals, worst p99 1.00ms"},
@@ -265,7 +285,8 @@ static const struct {
     {"waited", waited, STATUS_SERVER_LIMITED, 0, 1, "20 of 2000 requests (1.0 %)"},
     {"waited little", waited_a_little, STATUS_VALID, 0, 0, ""},
     {"backlog", backlog, STATUS_SERVER_LIMITED, 0, 1, "backlog of 7"},
-    {"no connection", no_connection, STATUS_SERVER_LIMITED, 0, 1, "before the end: 1"},
+    {"no connection", no_connection, STATUS_SERVER_LIMITED, 0, 1,
+     "1 requests never got a free connection"},
     {"both", both_limited, STATUS_GENERATOR_LIMITED, 4, 2, "waited"},
     {"lost+limited", lost_and_limited, STATUS_INCOMPLETE, 3, 2, "more than 80 %"},
 };
