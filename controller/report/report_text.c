@@ -400,41 +400,41 @@ static void write_agents(const struct text *t)
 
 static void write_verdict(const struct text *t)
 {
-    const struct verdict *v = &t->r->verdict;
-    struct text_flow f = text_begin(t->out, "Verdict");
-    if (v->status == STATUS_SERVER_LIMITED)
-        text_words(&f, "valid, server-limited");
-    else
-        text_words(&f, result_status_name(v->status));
-    if (v->also_server_limited && v->status != STATUS_SERVER_LIMITED)
-        text_item(&f, ", ", "server-limited");
-    if (v->exit_code != 0)
-        text_item(&f, " ", "(exit code %d)", v->exit_code);
-    if (v->n_reasons == 1) {
-        text_item(&f, "", ":");
-        text_words(&f, v->reasons[0]);
-    }
-    text_end(&f);
-    for (size_t i = 0; i < v->n_reasons && v->n_reasons > 1; i++) {
-        f = text_begin(t->out, "");
-        text_item(&f, "", "-");
-        text_words(&f, v->reasons[i]);
-        text_end(&f);
-    }
+    text_verdict(t->out, t->r, &t->c);
+}
+
+static void write_nothing(const struct text *t)
+{
+    fprintf(t->out, "\n  Nothing was sent: the run ended before its first request was due.\n");
+}
+
+struct sections {
+    void (*const *write)(const struct text *);
+    size_t n;
+};
+
+static struct sections sections_for(const struct counters *c)
+{
+    static void (*const all[])(const struct text *) = {
+        write_head,   write_latency, write_ledger, write_rates,  write_socket_errors,
+        write_status, write_errors,  write_lags,   write_agents, write_verdict,
+    };
+    static void (*const nothing[])(const struct text *) = {write_head, write_nothing, write_agents,
+                                                           write_verdict};
+    if (c->scheduled == 0)
+        return (struct sections){nothing, sizeof nothing / sizeof nothing[0]};
+    return (struct sections){all, sizeof all / sizeof all[0]};
 }
 
 static enum err write_text(const struct result *r, const struct report_options *o, FILE *out)
 {
-    static void (*const sections[])(const struct text *) = {
-        write_head,   write_latency, write_ledger, write_rates,  write_socket_errors,
-        write_status, write_errors,  write_lags,   write_agents, write_verdict,
-    };
     struct text t = {.out = out, .r = r, .o = o, .c = snapshot_counters(r->total)};
     t.closed = figures_closed_loop(r);
     t.corrected = figures_main_hist(r, r->total);
     t.uncorrected = snapshot_hist(r->total, HIST_UNCORRECTED);
-    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
-        sections[i](&t);
+    struct sections s = sections_for(&t.c);
+    for (size_t i = 0; i < s.n; i++)
+        s.write[i](&t);
     hist_free(t.corrected);
     hist_free(t.uncorrected);
     return fflush(out) == 0 && !ferror(out) ? ERR_OK : ERR_SYSTEM;

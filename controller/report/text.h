@@ -30,6 +30,8 @@ void text_end(struct text_flow *f);
 
 /* The agents table. */
 void text_agents(FILE *out, const struct result *r);
+/* Status, reasons, and what to do about them; `c` = counters of the total. */
+void text_verdict(FILE *out, const struct result *r, const struct counters *c);
 /* --latency: every percentile up to the last sample, both clocks. */
 void text_spectrum(FILE *out, const struct result *r);
 

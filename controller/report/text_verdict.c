@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+
+#include "controller/report/text.h"
+
+static void head(FILE *out, const struct verdict *v)
+{
+    struct text_flow f = text_begin(out, "Verdict");
+    if (v->status == STATUS_SERVER_LIMITED)
+        text_words(&f, "valid, server-limited");
+    else
+        text_words(&f, result_status_name(v->status));
+    if (v->also_server_limited && v->status != STATUS_SERVER_LIMITED)
+        text_item(&f, ", ", "server-limited");
+    if (v->exit_code != 0)
+        text_item(&f, " ", "(exit code %d)", v->exit_code);
+    text_end(&f);
+}
+
+static void point(FILE *out, const char *sentence)
+{
+    struct text_flow f = text_begin(out, "");
+    text_item(&f, "", "-");
+    text_words(&f, sentence);
+    text_end(&f);
+}
+
+/* A valid measurement of errors is valid all the same: say it where the eye looks. */
+static void failures(FILE *out, const struct counters *c)
+{
+    char text[160];
+    if (c->ok >= c->scheduled)
+        return;
+    snprintf(text, sizeof text,
+             "%" PRIu64 " of %" PRIu64 " requests did not succeed (status codes and errors above)",
+             c->scheduled - c->ok, c->scheduled);
+    point(out, text);
+}
+
+/* What to do about it; nothing where the reasons say it all. */
+static const char *advice(const struct verdict *v, const struct counters *c)
+{
+    if (v->status == STATUS_GENERATOR_LIMITED)
+        return "the latencies contain delay of the load machines themselves: run again on machines "
+               "that do nothing else, with more agents, or at a lower rate";
+    if (v->status == STATUS_SERVER_LIMITED && c->connect_errors == 0)
+        return "run again with more connections (-c) to see whether the server or their number is "
+               "the limit";
+    return NULL;
+}
+
+void text_verdict(FILE *out, const struct result *r, const struct counters *c)
+{
+    const struct verdict *v = &r->verdict;
+    head(out, v);
+    for (size_t i = 0; i < v->n_reasons; i++)
+        point(out, v->reasons[i]);
+    failures(out, c);
+    const char *hint = advice(v, c);
+    if (hint == NULL)
+        return;
+    struct text_flow f = text_begin(out, "What to do");
+    text_words(&f, hint);
+    text_end(&f);
+}
