@@ -111,7 +111,7 @@ int main(int argc, char **argv)
     int code = EXIT_BAD_INPUT;
     if (e == ERR_OK) {
         log_open("hammer-agent", o.verbose ? LOG_LEVEL_DEBUG
-                                 : o.once  ? LOG_LEVEL_WARN
+                                 : o.once  ? LOG_LEVEL_ERROR /* its controller tells the rest */
                                            : LOG_LEVEL_INFO);
         if (o.once)
             prctl(PR_SET_PDEATHSIG, SIGTERM); /* a spawned agent goes with its controller */
