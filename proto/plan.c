@@ -22,7 +22,7 @@
 /* A row with a set_offset may be left out: plan_validate then accepts its member's "not given". */
 static const struct option_row rows[] = {
     {.name = "rate",
-     .aliases = "-r -R --qps",
+     .aliases = "-r -R --qps --rps",
      .type = OPTION_RATE,
      .offset = offsetof(struct plan, rate),
      .set_offset = offsetof(struct plan, rate_set),
@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
      .text = "requests per second over all agents: 2000, 1.5k, 0.1, 100/s, 6/m, 1/h; default: "
              "closed loop at full speed"},
     {.name = "duration",
-     .aliases = "-d",
+     .aliases = "-d -z",
      .type = OPTION_DURATION,
      .offset = offsetof(struct plan, duration_ns),
      .set_offset = offsetof(struct plan, duration_set),
