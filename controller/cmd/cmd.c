@@ -34,6 +34,20 @@ static const struct cmd_entry *by_flag(const char *name)
     return NULL;
 }
 
+static int unknown(const char *word)
+{
+    if (word[0] == '-' || strstr(word, "://") != NULL) /* as wrk and oha are called */
+        fprintf(stderr, "hammer-ctl: %s: no command; did you mean hammer-ctl run [flags] URL?\n",
+                word);
+    else {
+        fprintf(stderr, "hammer-ctl: %s: no such command; accepted are", word);
+        for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
+            fprintf(stderr, "%s %s", i == 0 ? "" : ",", entries[i]->name);
+        fprintf(stderr, "\n");
+    }
+    return EXIT_BAD_INPUT;
+}
+
 int cmd_main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -43,13 +57,7 @@ int cmd_main(int argc, char **argv)
     const struct cmd_entry *e = by_flag(argv[1]);
     if (e == NULL)
         e = cmd_find(argv[1]);
-    if (e != NULL)
-        return e->exec(argc - 1, argv + 1);
-    fprintf(stderr, "hammer-ctl: %s: no such command; accepted are", argv[1]);
-    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
-        fprintf(stderr, "%s %s", i == 0 ? "" : ",", entries[i]->name);
-    fprintf(stderr, "\n");
-    return EXIT_BAD_INPUT;
+    return e != NULL ? e->exec(argc - 1, argv + 1) : unknown(argv[1]);
 }
 
 static int exec_version(int argc, char **argv)
@@ -61,7 +69,10 @@ static int exec_version(int argc, char **argv)
 
 static int exec_help(int argc, char **argv)
 {
-    (void)argc, (void)argv;
+    if (argc > 1 && strcmp(argv[1], cmd_run.name) == 0) {
+        char *words[] = {argv[1], (char[]){"--help"}, NULL};
+        return cmd_run.exec(2, words);
+    }
     overview(stdout);
     return 0;
 }

@@ -45,6 +45,14 @@ static void on_note(void *arg, const char *text)
         fprintf(stderr, "hammer-ctl: %s\n", text);
 }
 
+/* Nothing completed in an interval: no latency is not a latency of zero. */
+static const char *latency_text(const struct result_latency *l, char buf[UNITS_TEXT])
+{
+    if (l->count == 0)
+        return "-";
+    return units_format_latency(l->p99, buf);
+}
+
 static void on_interval(void *arg, const struct result_interval *row)
 {
     const struct session *s = arg;
@@ -55,11 +63,12 @@ static void on_interval(void *arg, const struct result_interval *row)
             "hammer-ctl: %6.1fs  sent %" PRIu64 "  completed %" PRIu64 "  errors %" PRIu64
             "  p99 %s uncorrected",
             (double)row->to_ns / 1e9, row->sent, row->completed, row->errors,
-            units_format_latency(row->uncorrected.p99, text));
+            latency_text(&row->uncorrected, text));
     if (s->options.plan.rate.num > 0)
-        fprintf(stderr, ", %s corrected  backlog %" PRIu64,
-                units_format_latency(row->corrected.p99, text), row->backlog);
-    fputc('\n', stderr);
+        fprintf(stderr, ", %s corrected  backlog %" PRIu64, latency_text(&row->corrected, text),
+                row->backlog);
+    fputc('
+', stderr);
 }
 
 static void on_signal(int signo, void *arg)
@@ -224,7 +233,7 @@ static int exec(int argc, char **argv)
         run_options_help();
         code = 0;
     } else if (e == ERR_OK) {
-        log_open("hammer-ctl", s.options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
+        log_open("hammer-ctl", s.options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
         signal(SIGPIPE, SIG_IGN);
         code = execute(&s, &msg);
     }

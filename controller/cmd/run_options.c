@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/cmd/run_options.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "controller/cmd/local_agents.h"
@@ -57,6 +60,7 @@ static const struct option_row own_rows[] = {
     FLAG(spectrum, "latency", "-L", "print the full percentile spectrum"),
     FLAG(uncorrected, "u_latency", "-U", "accepted for wrk2 users: both clocks are always shown"),
     FLAG(verbose, "verbose", "-v", "all error texts, and progress on stderr"),
+    FLAG(debug, "debug", "", "state changes of agents and links on stderr"),
     FLAG(quiet, "quiet", "-q", "no notes on stderr"),
     FLAG(help, "help", "-h", "print this help and exit"),
 };
@@ -89,6 +93,24 @@ void run_options_help(void)
            "4 generator-limited, 130 interrupted.\n");
 }
 
+/* Found out now rather than when the run is over. Creates nothing. */
+static enum err check_writable(const char *path, struct errmsg *msg)
+{
+    char folder[PATH_MAX] = ".";
+    const char *slash = strrchr(path, '/'), *asked = path;
+    int mode = W_OK;
+    if (access(path, F_OK) != 0 && errno == ENOENT) {
+        if (slash != NULL)
+            snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
+        asked = folder;
+        mode = W_OK | X_OK;
+    }
+    if (access(asked, mode) == 0)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_INVALID, "--output %s: %s; accepted is a file that can be written",
+                      path, strerror(errno));
+}
+
 static enum err check_outputs(const struct option_list *l, struct errmsg *msg)
 {
     for (size_t i = 0; i < l->n; i++) {
@@ -97,8 +119,24 @@ static enum err check_outputs(const struct option_list *l, struct errmsg *msg)
             return errmsg_set(msg, ERR_INVALID,
                               "--output %s: accepted is a file name ending in .json or .txt",
                               l->items[i]);
+        enum err e = check_writable(l->items[i], msg);
+        if (e != ERR_OK)
+            return e;
     }
     return ERR_OK;
+}
+
+/* What no agent's cores can change: at least one connection each, or one for each thread. */
+static enum err check_connections(const struct plan *p, size_t n, struct errmsg *msg)
+{
+    uint32_t *ones = mem_calloc(n, sizeof *ones);
+    struct plan_part *parts = mem_calloc(n, sizeof *parts);
+    for (size_t i = 0; i < n; i++)
+        ones[i] = 1;
+    enum err e = plan_split(p, ones, ones, n, parts, msg);
+    mem_free(parts);
+    mem_free(ones);
+    return e;
 }
 
 static enum err check(struct run_options *o, const char *const *rest, size_t n_rest,
@@ -108,7 +146,9 @@ static enum err check(struct run_options *o, const char *const *rest, size_t n_r
         return errmsg_set(msg, ERR_INVALID,
                           "the URL is missing: accepted is hammer-ctl run [flags] http://HOST/");
     if (n_rest > 1)
-        return errmsg_set(msg, ERR_INVALID, "%s: a second URL; accepted is exactly one", rest[1]);
+        return errmsg_set(msg, ERR_INVALID,
+                          "%s and %s: two arguments beside the flags; accepted is one, the URL",
+                          rest[0], rest[1]);
     o->plan.url = mem_strdup(rest[0]);
     enum err e = plan_check(&o->plan, msg);
     if (e == ERR_OK)
@@ -117,23 +157,26 @@ static enum err check(struct run_options *o, const char *const *rest, size_t n_r
         e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
     if (e == ERR_OK && o->agents != NULL)
         e = inventory_parse(o->agents, o->insecure_agents, inv, msg);
+    if (e == ERR_OK)
+        e = check_connections(&o->plan, o->agents != NULL ? inv->n : o->local, msg);
     return e;
 }
 
 enum err run_options_parse(int argc, char **argv, struct run_options *o, struct inventory *inv,
                            struct errmsg *msg)
 {
-    const char *rest[2];
-    size_t n, n_rest = 0;
+    size_t n, n_rest = 0, words = argc > 0 ? (size_t)argc : 1;
+    const char **rest = mem_calloc(words, sizeof *rest);
     *o = (struct run_options){.local = 1};
     plan_defaults(&o->plan);
     struct option_row *rows = all_rows(&n);
     enum err e = option_environment(rows, n, o, msg);
     if (e == ERR_OK)
-        e = option_parse(rows, n, argc, argv, o, rest, 2, &n_rest, msg);
+        e = option_parse(rows, n, argc, argv, o, rest, words, &n_rest, msg);
     if (e == ERR_OK && !o->help)
         e = check(o, rest, n_rest, inv, msg);
     mem_free(rows);
+    mem_free(rest);
     return e;
 }
 

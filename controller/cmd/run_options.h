@@ -19,7 +19,7 @@ struct run_options {
     bool local_set;
     char *name;
     struct option_list outputs;
-    bool json, spectrum, uncorrected, verbose, quiet, insecure_agents, help;
+    bool json, spectrum, uncorrected, verbose, quiet, debug, insecure_agents, help;
 };
 
 /* Parses environment and argv, and checks everything. *inv is filled when --agents was given. */
