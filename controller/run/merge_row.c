@@ -206,6 +206,13 @@ enum err merge_row_join(struct merge_row *r, struct merge_row *from)
     return e;
 }
 
+/* A bucket's upper edge may lie above the exact maximum. */
+static uint64_t percentile(const struct hist *h, double p)
+{
+    uint64_t value = hist_value_at_percentile(h, p), max = hist_max(h);
+    return value < max ? value : max;
+}
+
 static void latency_figures(struct result_latency *l, const struct hist *h)
 {
     *l = (struct result_latency){0};
@@ -214,9 +221,9 @@ static void latency_figures(struct result_latency *l, const struct hist *h)
     l->count = hist_count(h);
     l->min = hist_min(h);
     l->mean = (uint64_t)llround(hist_mean_exact(h));
-    l->p50 = hist_value_at_percentile(h, 50);
-    l->p99 = hist_value_at_percentile(h, 99);
     l->max = hist_max(h);
+    l->p50 = percentile(h, 50);
+    l->p99 = percentile(h, 99);
 }
 
 void merge_row_figures(struct merge_row *r)
@@ -226,6 +233,6 @@ void merge_row_figures(struct merge_row *r)
     const struct hist *send = r->hists[ROW_SEND_LAG], *receive = r->hists[ROW_RECEIVE];
     latency_figures(&r->out.corrected, r->hists[ROW_CORRECTED]);
     latency_figures(&r->out.uncorrected, r->hists[ROW_UNCORRECTED]);
-    r->out.send_lag_p99 = send != NULL ? hist_value_at_percentile(send, 99) : 0;
-    r->out.receive_p99 = receive != NULL ? hist_value_at_percentile(receive, 99) : 0;
+    r->out.send_lag_p99 = send != NULL ? percentile(send, 99) : 0;
+    r->out.receive_p99 = receive != NULL ? percentile(receive, 99) : 0;
 }

@@ -198,6 +198,8 @@ START_TEST(test_timeline_holds_everything_once)
             completed += row->completed;
             errors += row->errors;
             samples += row->corrected.count;
+            ck_assert_uint_le(row->corrected.p50, row->corrected.p99);
+            ck_assert_uint_le(row->corrected.p99, row->corrected.max);
         }
         ck_assert_uint_eq(from, w.intervals * INTERVAL);
         ck_assert_uint_eq(completed, w.counters.completed);
