@@ -67,8 +67,7 @@ static void on_interval(void *arg, const struct result_interval *row)
     if (s->options.plan.rate.num > 0)
         fprintf(stderr, ", %s corrected  backlog %" PRIu64, latency_text(&row->corrected, text),
                 row->backlog);
-    fputc('
-', stderr);
+    fputc('\n', stderr);
 }
 
 static void on_signal(int signo, void *arg)
