@@ -26,7 +26,6 @@ static const struct {
     {{"-t2", "-c10", URL}, 1, "", "-t2: no command; did you mean hammer-ctl run"},
     {{URL}, 1, "", "did you mean hammer-ctl run"},
     {{"run"}, 1, "", "the URL is missing"},
-    {{"run", URL}, 1, "", "--rate is required"},
     {{"run", "-q", "10", URL}, 1, "", "10 and " URL ": two arguments beside the flags"},
     {{"run", "--rate", "fast", URL}, 1, "", "--rate fast: accepted is a rate"},
     {{"run", "--rps", "fast", URL}, 1, "", "--rate fast: accepted is a rate"},

@@ -16,11 +16,11 @@
 #define HOSTILE_REQUEST_MAX 1024
 
 enum hostile_op {
-    HOSTILE_END = 0,    /* close, if still open */
-    HOSTILE_READ,       /* a request: its head, then n bytes of body */
-    HOSTILE_SEND,       /* bytes */
-    HOSTILE_TRICKLE,    /* bytes, one packet each, n ms apart (0: as soon as they can be told apart) */
-    HOSTILE_FLOOD,      /* bytes again and again: n bytes of them, or (0) until the peer is gone */
+    HOSTILE_END = 0, /* close, if still open */
+    HOSTILE_READ,    /* a request: its head, then n bytes of body */
+    HOSTILE_SEND,    /* bytes */
+    HOSTILE_TRICKLE, /* bytes, one packet each, n ms apart (0: as soon as they can be told apart) */
+    HOSTILE_FLOOD,   /* bytes again and again: n bytes of them, or (0) until the peer is gone */
     HOSTILE_HALF_CLOSE, /* nothing more will be sent; goes on reading */
     HOSTILE_RESET,      /* close with RST */
     HOSTILE_HANG,       /* read and ignore until the peer closes */
