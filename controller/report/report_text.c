@@ -64,11 +64,6 @@ static void write_head(const struct text *t)
         return;
     write_length(t, p);
     fprintf(t->out, " @ %.*s%s\n", URL_SHOWN, p->url, strlen(p->url) > URL_SHOWN ? "..." : "");
-    if (r->name[0] != '\0') {
-        struct text_flow f = text_begin(t->out, "Name");
-        text_words(&f, r->name);
-        text_end(&f);
-    }
     uint64_t threads = 0, connections = 0;
     for (size_t i = 0; i < r->n_agents; i++) {
         threads += r->agents[i].threads;
@@ -77,6 +72,11 @@ static void write_head(const struct text *t)
     fprintf(t->out, "  %zu agent%s, %" PRIu64 " thread%s, %" PRIu64 " connection%s, ", r->n_agents,
             plural(r->n_agents), threads, plural(threads), connections, plural(connections));
     write_load(t, p);
+    if (r->name[0] != '\0') {
+        struct text_flow f = text_begin(t->out, "Name");
+        text_words(&f, r->name);
+        text_end(&f);
+    }
 }
 
 /* --- latency -----------------------------------------------------------------------------------

@@ -295,6 +295,10 @@ START_TEST(test_head_names_both_bounds)
     check_first_line(&f, "Running test of 40 requests @ ");
     f.plan.requests = UINT64_MAX;
     check_first_line(&f, "Running test until stopped @ ");
+    snprintf(f.r->name, sizeof f.r->name, "nightly");
+    char *text = render(&report_text, f.r, false, false);
+    ck_assert_ptr_nonnull(strstr(text, "\n  Name              nightly\n"));
+    free(text);
     result_free(f.r);
 }
 END_TEST
