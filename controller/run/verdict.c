@@ -13,6 +13,7 @@
 #define LAG_BOUND_MIN        NS_PER_MS
 #define LAG_BOUND_SHARE      4      /* of corrected p50: 25 % */
 #define CPU_BOUND_PPM        800000 /* of one core, busiest worker */
+#define SLIVER               10     /* an interval below a tenth of the first */
 #define INTERVALS_BOUND      10     /* one in ten intervals over a bound */
 #define WAITED_BOUND         100    /* one in a hundred requests */
 #define FAULTS_BOUND         100
@@ -212,12 +213,20 @@ static uint64_t receive_lag(const struct result_interval *row)
     return row->receive_p99;
 }
 
-/* Intervals in which requests were sent: the tail in which answers are awaited says nothing. */
-static size_t intervals_loaded(const struct result *r)
+/* Only intervals in which requests were sent: the tail in which answers are awaited says nothing.
+ * Nor does the sliver left when the duration is no multiple of the interval: a worker that wakes up
+ * once in half a millisecond is "busy" for all of it. */
+static bool judged(const struct result *r, size_t i)
+{
+    const struct result_interval *row = &r->intervals[i], *first = &r->intervals[0];
+    return row->sent > 0 && (row->to_ns - row->from_ns) * SLIVER >= first->to_ns - first->from_ns;
+}
+
+static size_t intervals_judged(const struct result *r)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->n_intervals; i++)
-        n += r->intervals[i].sent > 0;
+        n += judged(r, i);
     return n;
 }
 
@@ -233,19 +242,19 @@ static bool lag_over(struct result *r, const char *what,
     uint64_t worst = 0;
     for (size_t i = 0; i < r->n_intervals; i++) {
         const struct result_interval *row = &r->intervals[i];
-        if (row->sent == 0 || lag(row) <= lag_bound(row))
+        if (!judged(r, i) || lag(row) <= lag_bound(row))
             continue;
         over++;
         worst = lag(row) > worst ? lag(row) : worst;
     }
-    if (!one_in_ten(over, intervals_loaded(r)))
+    if (!one_in_ten(over, intervals_judged(r)))
         return false;
     char text[UNITS_TEXT];
     reason(
         r,
         "hammer's own %s delay was over its bound (p99 > 1ms and > 25 %% of corrected p50) in %zu "
         "of %zu intervals, worst p99 %s",
-        what, over, intervals_loaded(r), units_format_latency(worst, text));
+        what, over, intervals_judged(r), units_format_latency(worst, text));
     return true;
 }
 
@@ -255,17 +264,17 @@ static bool cpu_over(struct result *r)
     uint64_t worst = 0;
     for (size_t i = 0; i < r->n_intervals; i++) {
         const struct result_interval *row = &r->intervals[i];
-        if (row->sent == 0 || row->cpu_busy_ppm <= CPU_BOUND_PPM)
+        if (!judged(r, i) || row->cpu_busy_ppm <= CPU_BOUND_PPM)
             continue;
         over++;
         worst = row->cpu_busy_ppm > worst ? row->cpu_busy_ppm : worst;
     }
-    if (!one_in_ten(over, intervals_loaded(r)))
+    if (!one_in_ten(over, intervals_judged(r)))
         return false;
     reason(
         r,
         "a worker thread used more than 80 %% of its core in %zu of %zu intervals, at most %.0f %%",
-        over, intervals_loaded(r), (double)worst / 1e4);
+        over, intervals_judged(r), (double)worst / 1e4);
     return true;
 }
 

@@ -194,6 +194,32 @@ static void cpu(struct run *run)
     run->r->intervals[2].cpu_busy_ppm = 810000;
 }
 
+static void sliver(struct run *run, uint64_t width_ns)
+{
+    struct result_interval *row = &run->r->intervals[9];
+    row->to_ns = row->from_ns + width_ns;
+    row->cpu_busy_ppm = 990000;
+    row->receive_p99 = 9 * NS_PER_MS;
+}
+
+static void busy_in_a_sliver(struct run *run)
+{
+    sliver(run, 99 * NS_PER_MS);
+}
+
+static void busy_in_a_tenth(struct run *run)
+{
+    sliver(run, 100 * NS_PER_MS);
+}
+
+static void busy_in_its_only_interval(struct run *run)
+{
+    cpu(run);
+    run->r->intervals[0] = run->r->intervals[2];
+    run->r->intervals[0].to_ns = run->r->intervals[0].from_ns + NS_PER_MS;
+    run->r->n_intervals = 1;
+}
+
 static void closed_loop_cpu(struct run *run)
 {
     cpu(run);
@@ -279,6 +305,9 @@ static const struct {
     {"receive", receive_lag, STATUS_GENERATOR_LIMITED, 4, 1, "receive delay"},
     {"tail", lag_only_in_the_tail, STATUS_VALID, 0, 0, ""},
     {"cpu", cpu, STATUS_GENERATOR_LIMITED, 4, 1, "at most 81 %"},
+    {"sliver", busy_in_a_sliver, STATUS_VALID, 0, 0, ""},
+    {"a tenth", busy_in_a_tenth, STATUS_GENERATOR_LIMITED, 4, 2, "1 of 10 intervals"},
+    {"only one", busy_in_its_only_interval, STATUS_GENERATOR_LIMITED, 4, 1, "1 of 1 intervals"},
     {"closed loop", closed_loop_cpu, STATUS_VALID, 0, 0, ""},
     {"faults", faults, STATUS_GENERATOR_LIMITED, 4, 1, "21 for 2000 requests"},
     {"few faults", few_faults, STATUS_VALID, 0, 0, ""},
