@@ -128,6 +128,8 @@ static void report(struct worker *w, uint64_t now_ns)
     }
     if (!w->started && phase >= ENGINE_SENDING && now_ns >= w->t0_ns) {
         w->started = true;
+        w->cpu_ns = clock_thread_cpu_ns(); /* preparing and waiting are not part of the load */
+        w->wall_ns = clock_mono_ns();
         post_status(w, &w->status_started, WORKER_STARTED);
     }
     if (phase == ENGINE_ENDED)

@@ -55,6 +55,8 @@ static void on_part(struct boss *b, struct part *p)
     if (!p->final)
         ck_assert_uint_eq(p->to_ns, (p->last_interval + 1) * INTERVAL);
     ck_assert(p->cpu_ns <= p->wall_ns + 10 * MS);
+    if (b->started == b->n) /* the CPU share is the load's: nothing before t0 dilutes it */
+        ck_assert_uint_le(p->wall_ns, clock_mono_ns() - b->t0_ns);
     b->next[p->worker] = p->last_interval + 1;
     b->parts++;
     b->coarse += p->last_interval > p->first_interval;
