@@ -88,6 +88,9 @@ struct client_ops {
     /* Earliest instant at which expire has work (timeouts, reconnects); NS_NEVER = none. */
     uint64_t (*deadline)(const void *self);
     void (*expire)(void *self, uint64_t now_ns);
+    /* Nothing more is sent, only what is in flight may complete: from now on no connection is
+     * opened and no request repeated. May complete requests that were waiting for that. */
+    void (*quiesce)(void *self, uint64_t now_ns);
     /* Adds what happened since the last call, and zeroes it. */
     void (*traffic)(void *self, struct client_traffic *into);
     /* Completes everything in flight as OUTCOME_UNFINISHED and closes all. No callback afterwards.

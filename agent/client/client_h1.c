@@ -84,6 +84,7 @@ struct client_h1 {
     struct deadlines backoffs;
     uint32_t n_idle, n_connected, n_attempted, n_in_flight;
     struct client_traffic traffic;
+    bool quiet; /* nothing more is opened or repeated */
     bool stopped;
     char *buffer;  /* READ_BUFFER bytes, shared by all slots */
     char *indexed; /* own copy of the request in test mode, else NULL */
@@ -256,6 +257,10 @@ static bool slot_next_address(struct slot *s, int error)
 static void slot_connect(struct slot *s, uint64_t now_ns)
 {
     struct client_h1 *c = s->client;
+    if (c->quiet) {
+        slot_move(s, SLOT_CLOSED);
+        return;
+    }
     if (s->state != SLOT_RETRYING && s->state != SLOT_CONNECTING) {
         slot_move(s, SLOT_CONNECTING);
         deadlines_start(&c->timeouts, &s->deadline, now_ns);
@@ -315,7 +320,7 @@ static void slot_idle_lost(struct slot *s, uint64_t now_ns)
  */
 static bool may_retry(const struct slot *s)
 {
-    return !s->answered && s->served > 0 && s->attempts == 1 &&
+    return !s->client->quiet && !s->answered && s->served > 0 && s->attempts == 1 &&
            (s->client->env.request->idempotent || s->written == 0);
 }
 
@@ -498,6 +503,25 @@ static void h1_expire(void *self, uint64_t now_ns)
         slot_connect(slot_of(d), now_ns);
 }
 
+static void slot_quiesce(struct slot *s, uint64_t now_ns)
+{
+    if (s->state == SLOT_RETRYING) {
+        slot_fail(s, OUTCOME_READ, s->lost_error, now_ns);
+    } else if (s->state == SLOT_CONNECTING || s->state == SLOT_BACKOFF) {
+        deadline_cancel(&s->deadline);
+        conn_close(&s->conn);
+        slot_move(s, SLOT_CLOSED);
+    }
+}
+
+static void h1_quiesce(void *self, uint64_t now_ns)
+{
+    struct client_h1 *c = self;
+    c->quiet = true;
+    for (uint32_t i = 0; i < c->env.connections && !c->stopped; i++)
+        slot_quiesce(&c->slots[i], now_ns);
+}
+
 static void h1_traffic(void *self, struct client_traffic *into)
 {
     struct client_traffic *own = &((struct client_h1 *)self)->traffic;
@@ -553,6 +577,7 @@ static const struct client_ops ops = {
     .submit = h1_submit,
     .deadline = h1_deadline,
     .expire = h1_expire,
+    .quiesce = h1_quiesce,
     .traffic = h1_traffic,
     .stop = h1_stop,
     .fini = h1_fini,

@@ -25,7 +25,7 @@ struct null {
     struct slots idle, flight, away;
     uint32_t n_idle, n_flight, n_attempted;
     uint64_t connects;
-    bool stopped;
+    bool quiet, stopped;
 };
 
 static enum err null_init(void *self, const struct client_env *env, struct errmsg *msg)
@@ -110,7 +110,7 @@ static uint64_t null_deadline(const void *self)
     if (n->stopped || n->n_attempted == 0)
         return NS_NEVER;
     uint64_t timeout = first_until(&n->flight);
-    uint64_t back = first_until(&n->away);
+    uint64_t back = n->quiet ? NS_NEVER : first_until(&n->away);
     return timeout < back ? timeout : back;
 }
 
@@ -139,8 +139,14 @@ static void null_expire(void *self, uint64_t now_ns)
         return;
     while (first_until(&n->flight) <= now_ns)
         finish(n, TAILQ_FIRST(&n->flight), OUTCOME_TIMEOUT, 0, now_ns);
-    while (first_until(&n->away) <= now_ns)
+    while (!n->quiet && first_until(&n->away) <= now_ns)
         come_back(n, TAILQ_FIRST(&n->away), now_ns);
+}
+
+static void null_quiesce(void *self, uint64_t now_ns)
+{
+    (void)now_ns;
+    ((struct null *)self)->quiet = true;
 }
 
 static void null_traffic(void *self, struct client_traffic *into)
@@ -180,6 +186,7 @@ static const struct client_ops null_ops = {
     .submit = null_submit,
     .deadline = null_deadline,
     .expire = null_expire,
+    .quiesce = null_quiesce,
     .traffic = null_traffic,
     .stop = null_stop,
     .fini = null_fini,

@@ -319,6 +319,7 @@ void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns)
         finish(e, now_ns);
         return;
     }
+    e->cfg.ops->quiesce(e->client, now_ns);
     if (e->drained_ns > clock_add(now_ns, drain_ns))
         e->drained_ns = clock_add(now_ns, drain_ns);
     engine_pump(e, now_ns);

@@ -94,6 +94,11 @@ static void echo_expire(void *self, uint64_t now_ns)
     }
 }
 
+static void echo_quiesce(void *self, uint64_t now_ns)
+{
+    client_null_ops()->quiesce(((struct echo *)self)->null, now_ns);
+}
+
 static void echo_traffic(void *self, struct client_traffic *into)
 {
     client_null_ops()->traffic(((struct echo *)self)->null, into);
@@ -125,6 +130,7 @@ static const struct client_ops echo_ops = {
     .submit = echo_submit,
     .deadline = echo_deadline,
     .expire = echo_expire,
+    .quiesce = echo_quiesce,
     .traffic = echo_traffic,
     .stop = echo_stop,
     .fini = echo_fini,

@@ -109,6 +109,11 @@ static void tap_expire(void *self, uint64_t now_ns)
     client_h1_ops()->expire(((struct tap *)self)->inner, now_ns);
 }
 
+static void tap_quiesce(void *self, uint64_t now_ns)
+{
+    client_h1_ops()->quiesce(((struct tap *)self)->inner, now_ns);
+}
+
 static void tap_traffic(void *self, struct client_traffic *into)
 {
     client_h1_ops()->traffic(((struct tap *)self)->inner, into);
@@ -139,6 +144,7 @@ static void make_ops(void)
         .submit = tap_submit,
         .deadline = tap_deadline,
         .expire = tap_expire,
+        .quiesce = tap_quiesce,
         .traffic = tap_traffic,
         .stop = tap_stop,
         .fini = tap_fini,

@@ -200,6 +200,48 @@ START_TEST(test_retry_keeps_due_and_says_so)
 }
 END_TEST
 
+/* After STOP nothing is sent: the close that would be retried, and the connection that would be
+ * replaced, are left as they are. */
+START_TEST(test_quiesced_it_sends_nothing_more)
+{
+    static const struct hostile_step script[] = {READ, SEND(GOOD), READ, END};
+    struct fixture f;
+    start(&f, script, 1, 0);
+    h1_rig_run(&f.rig, 1);
+    h1_rig_submit(&f.rig);
+    f.rig.ops->quiesce(f.rig.client, clock_mono_ns());
+    ck_assert_uint_eq(f.rig.ops->in_flight(f.rig.client), 1);
+    h1_rig_wait(&f.rig, &f.rig.completed, 2);
+    ck_assert_int_eq(f.rig.last.outcome, OUTCOME_READ);
+    ck_assert_uint_eq(f.rig.last.attempts, 1);
+    ck_assert_uint_eq(f.rig.ops->connected(f.rig.client), 0);
+    ck_assert_uint_eq(f.rig.ops->deadline(f.rig.client), NS_NEVER); /* no reconnect is planned */
+    ck_assert_uint_eq(hostile_accepted(f.server), 1);
+    finish(&f);
+}
+END_TEST
+
+/* A retry that is still connecting is given up: the request failed where it first did. */
+START_TEST(test_quiesced_it_gives_up_a_retry)
+{
+    static const struct hostile_step script[] = {READ, SEND(GOOD), READ, END};
+    struct fixture f;
+    start(&f, script, 1, 0);
+    h1_rig_run(&f.rig, 1);
+    h1_rig_submit(&f.rig);
+    for (int turns = 0; f.rig.ops->connected(f.rig.client) > 0; turns++) {
+        ck_assert_int_lt(turns, 1000);
+        h1_rig_turn(&f.rig, 10);
+    }
+    ck_assert_uint_eq(f.rig.ops->in_flight(f.rig.client), 1);
+    f.rig.ops->quiesce(f.rig.client, clock_mono_ns());
+    ck_assert_int_eq(f.rig.last.outcome, OUTCOME_READ);
+    ck_assert_uint_eq(f.rig.completed, 2);
+    ck_assert_uint_eq(hostile_requests(f.server), 2);
+    finish(&f);
+}
+END_TEST
+
 START_TEST(test_index_in_the_path)
 {
     static const struct hostile_step script[] = {READ, SEND(GOOD), AGAIN};
@@ -403,6 +445,8 @@ int main(void)
     tcase_add_test(t, test_stop_completes_what_is_in_flight);
     tcase_add_test(t, test_idle_connections_serve_in_turn);
     tcase_add_test(t, test_retry_keeps_due_and_says_so);
+    tcase_add_test(t, test_quiesced_it_sends_nothing_more);
+    tcase_add_test(t, test_quiesced_it_gives_up_a_retry);
     tcase_add_test(t, test_index_in_the_path);
     tcase_add_test(t, test_arrival_is_stamped_by_the_kernel);
     suite_add_tcase(s, t);
