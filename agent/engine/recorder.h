@@ -36,6 +36,7 @@ struct part {
     uint64_t first_interval; /* 0-based indices covered, inclusive */
     uint64_t last_interval;
     bool final;              /* nothing follows from this worker */
+    bool lease_lost;         /* final: it ended because its lease ran out */
     uint64_t from_ns, to_ns; /* ns after t0 */
     uint64_t backlog, in_flight;
     uint64_t cpu_ns, wall_ns; /* of the worker thread, in this part */

@@ -22,6 +22,7 @@
 enum command_kind {
     COMMAND_ARM,
     COMMAND_HALT,
+    COMMAND_LEASE,
     COMMAND_QUIT,
     COMMAND_GIVE,
     COMMANDS
@@ -29,7 +30,7 @@ enum command_kind {
 
 struct command {
     struct letter letter; /* first: the letter is the command */
-    uint64_t ns;          /* ARM: t0; HALT: drain */
+    uint64_t ns;          /* ARM: t0; HALT: drain; LEASE: until */
 };
 
 struct worker {
@@ -44,10 +45,12 @@ struct worker {
 
     bool quit;
     bool prepared, started, final; /* reported */
-    uint64_t t0_ns;                /* NS_NEVER = not armed */
-    uint64_t first_interval;       /* where the current part begins */
-    uint64_t next_interval;        /* the first one whose end has not come yet */
-    uint64_t cpu_ns, wall_ns;      /* at the begin of the current part */
+    bool lease_lost;
+    uint64_t lease_ns;
+    uint64_t t0_ns;           /* NS_NEVER = not armed */
+    uint64_t first_interval;  /* where the current part begins */
+    uint64_t next_interval;   /* the first one whose end has not come yet */
+    uint64_t cpu_ns, wall_ns; /* at the begin of the current part */
     struct worker_status status_prepared, status_started;
 };
 
@@ -114,7 +117,9 @@ static void post_final(struct worker *w, uint64_t now_ns)
     if (last < w->first_interval)
         last = w->first_interval;
     w->final = true;
-    post_part(w, recorder_take(w->recorder, true), last, to_ns);
+    struct part *p = recorder_take(w->recorder, true);
+    p->lease_lost = w->lease_lost;
+    post_part(w, p, last, to_ns);
 }
 
 static void report(struct worker *w, uint64_t now_ns)
@@ -150,6 +155,11 @@ static void do_halt(struct worker *w, uint64_t drain_ns)
     engine_stop(w->engine, clock_mono_ns(), drain_ns);
 }
 
+static void do_lease(struct worker *w, uint64_t until_ns)
+{
+    w->lease_ns = until_ns;
+}
+
 static void do_quit(struct worker *w, uint64_t ns)
 {
     (void)ns;
@@ -159,6 +169,7 @@ static void do_quit(struct worker *w, uint64_t ns)
 static void (*const commands[COMMANDS])(struct worker *w, uint64_t ns) = {
     [COMMAND_ARM] = do_arm,
     [COMMAND_HALT] = do_halt,
+    [COMMAND_LEASE] = do_lease,
     [COMMAND_QUIT] = do_quit,
 };
 
@@ -187,10 +198,20 @@ static void wait_for_work(struct worker *w)
     uint64_t boundary_ns = boundary(w);
     if (wake_ns > boundary_ns)
         wake_ns = boundary_ns;
+    if (wake_ns > w->lease_ns && !w->final)
+        wake_ns = w->lease_ns;
     bool sleep = wake_ns > clock_mono_ns();
     if (sleep)
         loop_timer_at(w->timer, wake_ns);
     loop_turn(w->loop, sleep);
+}
+
+static void check_lease(struct worker *w, uint64_t now_ns)
+{
+    if (now_ns < w->lease_ns || engine_phase(w->engine) == ENGINE_ENDED)
+        return;
+    w->lease_lost = true;
+    engine_stop(w->engine, now_ns, 0);
 }
 
 static void *worker_main(void *arg)
@@ -206,6 +227,7 @@ static void *worker_main(void *arg)
     while (!w->quit) {
         uint64_t now_ns = clock_mono_ns();
         close_intervals(w, now_ns);
+        check_lease(w, now_ns);
         engine_pump(w->engine, now_ns);
         report(w, now_ns);
         wait_for_work(w);
@@ -265,6 +287,7 @@ enum err worker_start(const struct worker_config *cfg, struct worker **out, stru
     struct worker *w = mem_calloc(1, sizeof *w);
     w->cfg = *cfg;
     w->t0_ns = NS_NEVER;
+    w->lease_ns = cfg->lease_ns != 0 ? cfg->lease_ns : NS_NEVER;
     enum err e = build(w, msg);
     int rc = e == ERR_OK ? create_thread(w) : 0;
     if (rc != 0)
@@ -294,6 +317,11 @@ void worker_arm(struct worker *w, uint64_t t0_ns)
 void worker_halt(struct worker *w, uint64_t drain_ns)
 {
     command(w, COMMAND_HALT, drain_ns);
+}
+
+void worker_lease(struct worker *w, uint64_t until_ns)
+{
+    command(w, COMMAND_LEASE, until_ns);
 }
 
 void worker_give(struct worker *w, struct part *p)

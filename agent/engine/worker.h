@@ -26,6 +26,7 @@ struct worker_config {
     uint32_t connections;
     uint64_t timeout_ns;
     uint64_t interval_ns;
+    uint64_t lease_ns;       /* see worker_lease; 0 = none so far */
     struct mailbox *reports; /* to the main loop */
 };
 
@@ -53,6 +54,9 @@ void worker_arm(struct worker *w, uint64_t t0_ns);
 /* See engine_stop. May be called in any phase, several times. The final part follows within
  * drain_ns. */
 void worker_halt(struct worker *w, uint64_t drain_ns);
+/* The worker halts by itself at this instant, whatever becomes of the main thread; a later call
+ * moves it. */
+void worker_lease(struct worker *w, uint64_t until_ns);
 void worker_give(struct worker *w, struct part *p);
 /* Ends the thread, halting at once if it still runs; nothing is posted afterwards. What it posted
  * before stays valid until worker_free: free the mailbox `reports` in between (its letters are

@@ -12,6 +12,7 @@
 #include "common/sm.h"
 
 #define RETRY_NS  (50 * NS_PER_MS) /* when the link could not take a snapshot */
+#define GRACE_NS  (1 * NS_PER_SEC) /* the workers' lease outlives ours: they act when we hang */
 #define LEASE_MIN (3 * NS_PER_SEC)
 #define LEASE_MAX (60 * NS_PER_SEC)
 #define ANY_RUN   (SM_BIT(AGENT_IDLE) | SM_BIT(AGENT_DRAINING) | SM_BIT(AGENT_ENDED))
@@ -135,6 +136,13 @@ static void welcome(struct control *c)
     send_owner(c, &m);
 }
 
+static void renew(struct control *c, uint64_t rx_ns)
+{
+    c->lease_until_ns = clock_add(rx_ns, c->lease_ns);
+    if (c->run != NULL)
+        c->cfg.run->lease(c->run, clock_add(c->lease_until_ns, GRACE_NS));
+}
+
 static void on_hello(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
 {
     const struct msg_hello *h = &m->hello;
@@ -173,7 +181,7 @@ static void on_hello(struct control *c, void *conn, const struct msg *m, uint64_
     }
     if (c->outbox != NULL)
         outbox_rewind(c->outbox, h->ack_seq);
-    c->lease_until_ns = clock_add(rx_ns, c->lease_ns);
+    renew(c, rx_ns);
     welcome(c);
 }
 
@@ -243,7 +251,10 @@ static void on_run_ended(struct control *c, struct run_info *info)
 {
     c->ended_ns = info->ended_ns;
     if (state(c) != AGENT_DRAINING)
-        c->end_reason = END_FINISHED;
+        c->end_reason = info->lease_lost ? END_LEASE : END_FINISHED;
+    if (c->end_reason == END_LEASE)
+        snprintf(c->end_text, sizeof c->end_text,
+                 "the agent's main thread hung: nobody renewed the load's lease");
     sm_move(&c->sm, AGENT_ENDED);
     struct msg_final f = {
         .reason = c->end_reason, .started_ns = c->started_ns, .ended_ns = c->ended_ns};
@@ -310,6 +321,7 @@ static void start_prepare(struct control *c, const struct msg_prepare *p)
         return;
     }
     c->outbox = outbox_new();
+    c->cfg.run->lease(c->run, clock_add(c->lease_until_ns, GRACE_NS));
     log_info(c->holder, "preparing a run: %" PRIu32 " connections, %" PRIu32 " threads",
              part.connections, part.threads);
 }
@@ -467,7 +479,7 @@ void control_message(struct control *c, void *conn, const struct msg *m, uint64_
         c->cfg.close(c->cfg.arg, conn);
         return;
     }
-    c->lease_until_ns = clock_add(rx_ns, c->lease_ns);
+    renew(c, rx_ns);
     for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++) {
         if (handlers[i].type == m->type) {
             handlers[i].handle(c, conn, m, rx_ns);

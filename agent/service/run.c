@@ -75,6 +75,8 @@ struct run {
     uint32_t connected;
     int fault, fault_code; /* of the last failed connection attempt */
     uint64_t started_ns;
+    uint64_t lease_ns; /* 0 = none so far */
+    bool lease_lost;
     STAILQ_HEAD(, letter) waiting; /* parts whose interval is not complete on all workers */
     uint64_t emitted;              /* intervals already handed out */
     uint64_t last_to_ns;
@@ -140,6 +142,7 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
             r->part.connections / r->n_workers + (i < r->part.connections % r->n_workers ? 1 : 0),
         .timeout_ns = r->plan.timeout_ns,
         .interval_ns = r->plan.interval_ns,
+        .lease_ns = r->lease_ns,
         .reports = r->reports,
     };
     enum err e = schedule_init(&cfg.schedule, &r->plan.rate, &share, r->plan.duration_ns,
@@ -324,8 +327,10 @@ static void emit(struct run *r, uint64_t until)
 
 static void finish(struct run *r)
 {
-    struct run_info info = {
-        .snapshot = r->total, .ended_ns = clock_mono_ns(), .started_ns = r->started_ns};
+    struct run_info info = {.snapshot = r->total,
+                            .ended_ns = clock_mono_ns(),
+                            .started_ns = r->started_ns,
+                            .lease_lost = r->lease_lost};
     if (r->total->intervals > 0)
         r->total->to_ns = r->last_to_ns;
     r->total = NULL;
@@ -337,6 +342,7 @@ static void on_part(struct run *r, struct part *p)
 {
     struct progress *w = &r->workers[p->worker];
     w->reported = p->final ? UINT64_MAX : p->last_interval + 1;
+    r->lease_lost = r->lease_lost || p->lease_lost;
     STAILQ_INSERT_TAIL(&r->waiting, &p->letter, link);
     if (sm_state(&r->sm) == RUN_STATE_ENDED)
         return;
@@ -392,6 +398,14 @@ static void run_halt(struct run *r, uint64_t drain_ns)
             worker_halt(r->workers[i].worker, drain_ns);
 }
 
+static void run_lease(struct run *r, uint64_t until_ns)
+{
+    r->lease_ns = until_ns;
+    for (uint32_t i = 0; i < r->n_workers; i++)
+        if (r->workers[i].worker != NULL)
+            worker_lease(r->workers[i].worker, until_ns);
+}
+
 static void run_free(struct run *r)
 {
     if (r == NULL)
@@ -416,6 +430,7 @@ static const struct run_ops ops = {
     .prepare = run_prepare,
     .arm = run_arm,
     .halt = run_halt,
+    .lease = run_lease,
     .free = run_free,
 };
 

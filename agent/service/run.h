@@ -2,6 +2,7 @@
 #ifndef HAMMER_AGENT_RUN_H
 #define HAMMER_AGENT_RUN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/service/policy.h"
@@ -22,7 +23,7 @@ enum run_event {
     RUN_REFUSED,  /* info: problem = why it cannot be done */
     RUN_STARTED,  /* info: started_ns = last worker awake */
     RUN_SNAPSHOT, /* info: snapshot (ownership moves to the receiver), seq set */
-    RUN_ENDED     /* info: snapshot = cumulative (moves), ended_ns */
+    RUN_ENDED     /* info: snapshot = cumulative (moves), ended_ns, lease_lost */
 };
 
 struct run_info {
@@ -31,6 +32,7 @@ struct run_info {
     char problem[192];
     uint64_t started_ns;
     uint64_t ended_ns;
+    bool lease_lost; /* workers stopped by themselves: nobody renewed their lease */
     struct snapshot *snapshot;
 };
 
@@ -49,6 +51,9 @@ struct run_ops {
                         struct errmsg *msg);
     void (*arm)(struct run *r, uint64_t t0_ns);
     void (*halt)(struct run *r, uint64_t drain_ns);
+    /* The workers stop by themselves at this instant unless it is moved again, even when the main
+     * thread hangs. */
+    void (*lease)(struct run *r, uint64_t until_ns);
     /* Frees in any phase; no event afterwards. */
     void (*free)(struct run *r);
 };

@@ -19,7 +19,7 @@ struct world {
     struct run *run;
     enum err prepare_answer;
     unsigned prepares, arms, halts, frees;
-    uint64_t now_ns, armed_at_ns, drain_ns;
+    uint64_t now_ns, armed_at_ns, drain_ns, leased_until_ns;
     struct msg last; /* last message sent, blobs not valid */
     unsigned sent[MSG_TYPE_MAX + 1];
     unsigned closes;
@@ -57,6 +57,12 @@ static void fake_halt(struct run *r, uint64_t drain_ns)
     the_world->drain_ns = drain_ns;
 }
 
+static void fake_lease(struct run *r, uint64_t until_ns)
+{
+    (void)r;
+    the_world->leased_until_ns = until_ns;
+}
+
 static void fake_free(struct run *r)
 {
     the_world->frees++;
@@ -64,7 +70,7 @@ static void fake_free(struct run *r)
     mem_free(r);
 }
 
-static const struct run_ops fake_ops = {fake_prepare, fake_arm, fake_halt, fake_free};
+static const struct run_ops fake_ops = {fake_prepare, fake_arm, fake_halt, fake_lease, fake_free};
 
 static bool on_send(void *arg, void *conn, const struct msg *m)
 {
@@ -390,6 +396,30 @@ START_TEST(test_lost_owner_ends_the_load)
 }
 END_TEST
 
+/* The workers hold a lease of their own, a little longer than the agent's: each frame of the owner
+ * renews it, and when it ran out all the same the run did not just finish. */
+START_TEST(test_the_load_has_its_own_lease)
+{
+    struct world *w = world_new();
+    become_prepared(w);
+    ck_assert_uint_gt(w->leased_until_ns, control_deadline(w->control));
+    arm(w, 6, w->now_ns + NS_PER_SEC);
+    uint64_t before = w->leased_until_ns;
+    w->now_ns += NS_PER_SEC;
+    simple(w, &conns[0], MSG_PING);
+    ck_assert_uint_gt(w->leased_until_ns, before);
+    simple(w, &conns[2], MSG_PING); /* not the owner */
+    ck_assert_uint_le(w->leased_until_ns, w->now_ns + 11 * NS_PER_SEC);
+    struct run_info info = {.snapshot = snapshot_new(), .lease_lost = true};
+    info.snapshot->cumulative = true;
+    tell(w, RUN_ENDED, &info);
+    ck_assert_int_eq(w->last.type, MSG_FINAL);
+    ck_assert_uint_eq(w->last.final.reason, END_LEASE);
+    ck_assert_str_ne(w->last.final.text, "");
+    world_free(w);
+}
+END_TEST
+
 START_TEST(test_strangers_are_dropped)
 {
     struct world *w = world_new();
@@ -498,6 +528,7 @@ int main(void)
     tcase_add_test(t, test_refused_plan_says_why_twice);
     tcase_add_test(t, test_broken_plan_is_refused);
     tcase_add_test(t, test_lost_owner_ends_the_load);
+    tcase_add_test(t, test_the_load_has_its_own_lease);
     tcase_add_test(t, test_strangers_are_dropped);
     tcase_add_test(t, test_blocked_link_keeps_snapshots);
     tcase_add_test(t, test_a_ping_acknowledges);

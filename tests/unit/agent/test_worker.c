@@ -27,7 +27,7 @@ struct boss {
     struct mailbox *reports;
     struct worker *workers[WORKERS];
     uint32_t n;
-    uint32_t prepared, started, finals;
+    uint32_t prepared, started, finals, leases_lost;
     uint64_t t0_ns;
     uint64_t next[WORKERS]; /* interval each one's next part must begin with */
     uint64_t parts, coarse; /* parts; of them over more than one interval */
@@ -61,6 +61,8 @@ static void on_part(struct boss *b, struct part *p)
     b->parts++;
     b->coarse += p->last_interval > p->first_interval;
     b->finals += p->final;
+    b->leases_lost += p->lease_lost;
+    ck_assert(p->final || !p->lease_lost);
     b->to_ns = p->to_ns > b->to_ns ? p->to_ns : b->to_ns;
     ck_assert_int_eq(part_add_to(p, b->sum), ERR_OK);
     if (b->hold && !p->final)
@@ -233,6 +235,32 @@ START_TEST(test_frozen_server_still_counts_what_is_due)
     boss_halt(&b, 0);
     LOOP_WAIT(b.loop, b.finals == b.n);
     ledger(&b);
+    boss_fini(&b);
+}
+END_TEST
+
+/* Nobody halts them: they do it themselves, at the latest instant they were told. */
+START_TEST(test_a_lease_ends_the_load)
+{
+    struct setting set = two_thousand;
+    set.ops = client_null_ops();
+    set.duration_ns = NS_NEVER;
+    set.timeout_ns = 3600 * NS_PER_SEC;
+    struct boss b;
+    boss_init(&b, &set);
+    boss_arm(&b);
+    uint64_t until = b.t0_ns + 150 * MS;
+    for (uint32_t k = 0; k < b.n; k++) {
+        worker_lease(b.workers[k], b.t0_ns + 50 * MS);
+        worker_lease(b.workers[k], until);
+    }
+    LOOP_WAIT(b.loop, b.finals == b.n);
+    ck_assert_uint_ge(clock_mono_ns(), until);
+    ck_assert_uint_eq(b.leases_lost, b.n);
+    ck_assert_uint_ge(b.to_ns, 150 * MS);
+    struct counters c = ledger(&b);
+    ck_assert_uint_gt(c.unsent_stopped, 0);
+    ck_assert_uint_eq(c.unfinished, c.sent);
     boss_fini(&b);
 }
 END_TEST
@@ -422,6 +450,7 @@ int main(void)
     tcase_add_test(tc, test_a_run_adds_up);
     tcase_add_loop_test(tc, test_halts_in_time, 0, 2);
     tcase_add_test(tc, test_frozen_server_still_counts_what_is_due);
+    tcase_add_test(tc, test_a_lease_ends_the_load);
     tcase_add_test(tc, test_halt_before_arm);
     tcase_add_test(tc, test_free_at_any_moment);
     tcase_add_test(tc, test_slow_main_loop_loses_nothing);
