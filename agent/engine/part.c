@@ -2,6 +2,10 @@
 #include <string.h>
 
 #include "agent/engine/recorder.h"
+#include "common/clock.h"
+
+/* The shortest interval there is: a few busy microseconds at the end of a run are no overload. */
+#define SHARE_MIN_NS (100 * NS_PER_MS)
 
 /* The part's way into a snapshot, on the main thread: the recorder itself never formats. */
 
@@ -19,11 +23,10 @@ static void add_health(const struct part *p, struct snapshot *s)
     s->backlog += p->backlog;
     s->in_flight += p->in_flight;
     s->cpu_ns += p->cpu_ns;
-    if (p->wall_ns > 0) {
-        uint64_t ppm = (uint64_t)((unsigned __int128)p->cpu_ns * 1000000 / p->wall_ns);
-        if (ppm > s->cpu_busy_ppm)
-            s->cpu_busy_ppm = ppm;
-    }
+    uint64_t wall_ns = p->wall_ns > SHARE_MIN_NS ? p->wall_ns : SHARE_MIN_NS;
+    uint64_t ppm = (uint64_t)((unsigned __int128)p->cpu_ns * 1000000 / wall_ns);
+    if (ppm > s->cpu_busy_ppm)
+        s->cpu_busy_ppm = ppm;
     if (p->censored_age_ns > s->censored_age_ns)
         s->censored_age_ns = p->censored_age_ns;
 }

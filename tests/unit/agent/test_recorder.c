@@ -204,6 +204,20 @@ START_TEST(test_a_part_comes_home_clean)
 END_TEST
 
 /* A part in a snapshot is the same figures, with the errors as texts. */
+START_TEST(test_a_short_burst_is_no_overload)
+{
+    struct part *p = recorder_take(r, true);
+    struct snapshot *s = snapshot_new();
+    p->cpu_ns = p->wall_ns = 50 * NS_PER_US;
+    ck_assert_int_eq(part_add_to(p, s), ERR_OK);
+    ck_assert_uint_le(s->cpu_busy_ppm, 1000);
+    p->cpu_ns = p->wall_ns = NS_PER_SEC;
+    ck_assert_int_eq(part_add_to(p, s), ERR_OK);
+    ck_assert_uint_eq(s->cpu_busy_ppm, 1000000);
+    snapshot_free(s);
+}
+END_TEST
+
 START_TEST(test_part_to_snapshot)
 {
     struct client_result ok = result(OUTCOME_OK, 200, 0, 400, 1000);
@@ -219,8 +233,8 @@ START_TEST(test_part_to_snapshot)
     struct part *p = recorder_take(r, true);
     p->from_ns = 1000;
     p->to_ns = 2000;
-    p->cpu_ns = 250;
-    p->wall_ns = 1000;
+    p->cpu_ns = NS_PER_SEC / 4;
+    p->wall_ns = NS_PER_SEC;
     p->in_flight = 2;
     struct snapshot *s = snapshot_new();
     ck_assert_int_eq(part_add_to(p, s), ERR_OK);
@@ -259,6 +273,7 @@ int main(void)
     tcase_add_test(tc, test_faults_are_outside_the_ledger);
     tcase_add_test(tc, test_no_spare_is_coarser_not_lossy);
     tcase_add_test(tc, test_a_part_comes_home_clean);
+    tcase_add_test(tc, test_a_short_burst_is_no_overload);
     tcase_add_test(tc, test_part_to_snapshot);
     suite_add_tcase(s, tc);
     return check_main(s);
