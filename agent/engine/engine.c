@@ -98,13 +98,20 @@ static void dispatch(struct engine *e, uint64_t now_ns)
     e->idle_seen = idle(e);
 }
 
+/* Before something that may change what is idle. Requests of a closed loop are due when they are
+ * sent, never before. */
+static void catch_up(struct engine *e, uint64_t now_ns)
+{
+    if (in_phase(e, ENGINE_SENDING) && !e->pacer.closed)
+        note_due(e, now_ns);
+}
+
 static void on_done(void *arg, const struct client_result *r)
 {
     struct engine *e = arg;
     if (e->discard)
         return;
-    if (in_phase(e, ENGINE_SENDING) && !e->pacer.closed)
-        note_due(e, r->done_ns);
+    catch_up(e, r->done_ns);
     recorder_result(e->cfg.recorder, r);
 }
 
@@ -313,7 +320,7 @@ void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns)
     if (in_phase(e, ENGINE_WAITING))
         step_waiting(e, now_ns); /* t0 may have come without a pump */
     if (in_phase(e, ENGINE_SENDING)) {
-        note_due(e, now_ns);
+        catch_up(e, now_ns);
         begin_drain(e, now_ns, drain_ns, recorder_unsent_stopped);
     } else if (!in_phase(e, ENGINE_DRAINING)) {
         finish(e, now_ns);

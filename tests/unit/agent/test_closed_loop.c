@@ -137,6 +137,25 @@ START_TEST(test_stop_closes_the_ledger)
 }
 END_TEST
 
+/* Stopped at its start, before the first send: nothing was due. */
+START_TEST(test_stop_at_t0_schedules_nothing)
+{
+    uint64_t rng = check_seed();
+    struct server s;
+    struct rig_config cfg = {.rate = {0, 1},
+                             .duration_ns = NS_NEVER,
+                             .requests = UINT64_MAX,
+                             .connections = 7,
+                             .timeout_ns = NS_PER_SEC,
+                             .capacity = 100};
+    struct rig *r = start(&cfg, &s, &rng);
+    engine_stop(r->engine, T0, 0);
+    rig_close(r);
+    ck_assert_uint_eq(r->part->counters.scheduled, 0);
+    rig_free(r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("closed_loop");
@@ -145,6 +164,7 @@ int main(void)
     tcase_add_test(tc, test_sends_exactly_n);
     tcase_add_test(tc, test_ends_with_the_time);
     tcase_add_test(tc, test_stop_closes_the_ledger);
+    tcase_add_test(tc, test_stop_at_t0_schedules_nothing);
     suite_add_tcase(s, tc);
     return check_main(s);
 }
