@@ -35,7 +35,7 @@ static void clock_cell(const struct result_agent *a, char out[CELL])
 {
     char offset[UNITS_TEXT], bound[UNITS_TEXT];
     if (a->same_clock)
-        snprintf(out, CELL, "same clock");
+        snprintf(out, CELL, "0 (same clock)");
     else if (!a->started)
         snprintf(out, CELL, "-");
     else

@@ -226,6 +226,14 @@ static void latency_figures(struct result_latency *l, const struct hist *h)
     l->p99 = percentile(h, 99);
 }
 
+static uint64_t without_slowest(const struct hist *h)
+{
+    if (h == NULL || hist_count(h) < 2)
+        return 0;
+    uint64_t rank = hist_rank(99, hist_count(h)), last = hist_count(h) - 1;
+    return hist_value_at_rank(h, rank < last ? rank : last);
+}
+
 void merge_row_figures(struct merge_row *r)
 {
     if (r->packed || r->settled)
@@ -235,4 +243,6 @@ void merge_row_figures(struct merge_row *r)
     latency_figures(&r->out.uncorrected, r->hists[ROW_UNCORRECTED]);
     r->out.send_lag_p99 = send != NULL ? percentile(send, 99) : 0;
     r->out.receive_p99 = receive != NULL ? percentile(receive, 99) : 0;
+    r->out.send_lag_judged = without_slowest(send);
+    r->out.receive_judged = without_slowest(receive);
 }

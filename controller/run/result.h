@@ -49,6 +49,9 @@ struct result_interval {
     uint64_t backlog;
     uint64_t cpu_busy_ppm;
     uint64_t send_lag_p99, receive_p99; /* this interval's, over all agents */
+    /* The same, but never the slowest sample alone: of a few samples p99 is the maximum, and one
+     * late wake-up says nothing about an interval. What the verdict looks at. */
+    uint64_t send_lag_judged, receive_judged;
 };
 
 enum result_status {

@@ -205,12 +205,12 @@ static uint64_t lag_bound(const struct result_interval *row)
 
 static uint64_t send_lag(const struct result_interval *row)
 {
-    return row->send_lag_p99;
+    return row->send_lag_judged;
 }
 
 static uint64_t receive_lag(const struct result_interval *row)
 {
-    return row->receive_p99;
+    return row->receive_judged;
 }
 
 /* Only intervals in which requests were sent: the tail in which answers are awaited says nothing.

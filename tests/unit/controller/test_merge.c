@@ -353,6 +353,39 @@ START_TEST(test_wrong_sequence_is_refused)
 }
 END_TEST
 
+static struct result_interval row_of(uint64_t quick, uint64_t slow)
+{
+    struct errmsg msg = {{0}};
+    struct merge *m = merge_new(1, INTERVAL);
+    struct snapshot *s = snapshot_new();
+    s->seq = s->intervals = 1;
+    s->to_ns = INTERVAL;
+    struct hist *h = series_hist(snapshot_series(s, 0, ""), HIST_SEND_LAG);
+    hist_record(h, 20000, quick);
+    hist_record(h, 9 * NS_PER_MS, slow);
+    ck_assert_int_eq(merge_add(m, 0, s, &msg), ERR_OK);
+    snapshot_free(s);
+    struct result *r = result_new(1);
+    merge_finish(m, r);
+    merge_free(m);
+    ck_assert_uint_eq(r->n_intervals, 1);
+    struct result_interval row = r->intervals[0];
+    result_free(r);
+    return row;
+}
+
+/* One late wake-up among few samples is the p99 and still no evidence; two are. */
+START_TEST(test_one_outlier_is_not_judged)
+{
+    ck_assert_uint_ge(row_of(10, 1).send_lag_p99, 8 * NS_PER_MS);
+    ck_assert_uint_lt(row_of(10, 1).send_lag_judged, NS_PER_MS);
+    ck_assert_uint_eq(row_of(0, 1).send_lag_judged, 0);
+    ck_assert_uint_ge(row_of(10, 2).send_lag_judged, 8 * NS_PER_MS);
+    ck_assert_uint_lt(row_of(500, 4).send_lag_judged, NS_PER_MS);
+    ck_assert_uint_ge(row_of(500, 6).send_lag_judged, 8 * NS_PER_MS);
+}
+END_TEST
+
 START_TEST(test_no_snapshot_at_all)
 {
     struct merge *m = merge_new(2, INTERVAL);
@@ -382,6 +415,7 @@ int main(void)
     tcase_add_test(t, test_very_late_snapshot_is_added_exactly);
     tcase_add_test(t, test_wrong_total_is_detected);
     tcase_add_test(t, test_wrong_sequence_is_refused);
+    tcase_add_test(t, test_one_outlier_is_not_judged);
     tcase_add_test(t, test_no_snapshot_at_all);
     return check_main(s);
 }

@@ -156,17 +156,17 @@ static void no_data(struct run *run)
 
 static void send_lag(struct run *run)
 {
-    run->r->intervals[4].send_lag_p99 = NS_PER_MS + 1;
+    run->r->intervals[4].send_lag_judged = NS_PER_MS + 1;
 }
 
 static void send_lag_at_bound(struct run *run)
 {
-    run->r->intervals[4].send_lag_p99 = NS_PER_MS;
+    run->r->intervals[4].send_lag_judged = NS_PER_MS;
 }
 
 static void send_lag_small_beside_p50(struct run *run)
 {
-    run->r->intervals[4].send_lag_p99 = 5 * NS_PER_MS;
+    run->r->intervals[4].send_lag_judged = 5 * NS_PER_MS;
     run->r->intervals[4].corrected.p50 = 20 * NS_PER_MS;
 }
 
@@ -180,12 +180,12 @@ static void send_lag_rare(struct run *run)
 
 static void receive_lag(struct run *run)
 {
-    run->r->intervals[0].receive_p99 = 3 * NS_PER_MS;
+    run->r->intervals[0].receive_judged = 3 * NS_PER_MS;
 }
 
 static void lag_only_in_the_tail(struct run *run)
 {
-    run->r->intervals[9].receive_p99 = 3 * NS_PER_MS;
+    run->r->intervals[9].receive_judged = 3 * NS_PER_MS;
     run->r->intervals[9].sent = 0;
 }
 
@@ -199,7 +199,7 @@ static void sliver(struct run *run, uint64_t width_ns)
     struct result_interval *row = &run->r->intervals[9];
     row->to_ns = row->from_ns + width_ns;
     row->cpu_busy_ppm = 990000;
-    row->receive_p99 = 9 * NS_PER_MS;
+    row->receive_judged = 9 * NS_PER_MS;
 }
 
 static void busy_in_a_sliver(struct run *run)
