@@ -317,8 +317,8 @@ START_TEST(test_help)
     static const char *const fragments[] = {
         "  -q, --quiet           say nothing\n",
         "  -s, --small N         a small number\n",
-        "  -r, -R, --rate, --qps, --requests-per-second-as-some-like-it RATE\n"
-        "                        how fast\n",
+        ("  -r, -R, --rate, --qps, --requests-per-second-as-some-like-it RATE\n"
+         "                        how fast\n"),
         "\n                       ",
     };
     for (size_t i = 0; i < N_OF(fragments); i++)
