@@ -25,7 +25,7 @@ struct conn {
     LIST_ENTRY(conn) entry;
     struct endpoint *endpoint;
     struct link *link;
-    uint64_t hello_by_ns; /* NS_NEVER once it holds the agent */
+    uint64_t hello_by_ns; /* no owner until then: dropped */
 };
 
 struct endpoint {
@@ -33,24 +33,34 @@ struct endpoint {
     struct link_listener *listener;
     struct control *control;
     struct loop_timer *timer;
-    LIST_HEAD(, conn) conns;
+    LIST_HEAD(, conn) conns; /* newest first */
     size_t n_conns;
     bool once, had_owner;
     uint64_t orphan_at_ns;   /* NS_NEVER unless once */
     uint64_t shutdown_at_ns; /* NS_NEVER = not shutting down */
 };
 
+/* Of the connections that have not said HELLO; those that have own the agent or are closed. */
+static struct conn *oldest_stranger(const struct endpoint *s)
+{
+    struct conn *c, *oldest = NULL;
+    LIST_FOREACH (c, &s->conns, entry)
+        if (!control_is_owner(s->control, c))
+            oldest = c;
+    return oldest;
+}
+
 static void rearm(struct endpoint *s)
 {
     uint64_t at = control_deadline(s->control);
+    const struct conn *c = oldest_stranger(s);
+    if (c != NULL && c->hello_by_ns < at)
+        at = c->hello_by_ns;
     if (s->shutdown_at_ns != NS_NEVER) {
         uint64_t soon = clock_mono_ns() + 20 * NS_PER_MS;
         at = at < soon ? at : soon;
     }
     at = at < s->orphan_at_ns ? at : s->orphan_at_ns;
-    const struct conn *c;
-    LIST_FOREACH (c, &s->conns, entry)
-        at = at < c->hello_by_ns ? at : c->hello_by_ns;
     loop_timer_at(s->timer, at);
 }
 
@@ -129,8 +139,7 @@ static void on_frame(struct conn *c, const struct link_info *info)
         return;
     }
     control_message(s->control, c, &m, info->rx_ns);
-    if (is_alive(s, c) && c->hello_by_ns != NS_NEVER && control_is_owner(s->control, c)) {
-        c->hello_by_ns = NS_NEVER;
+    if (is_alive(s, c) && control_is_owner(s->control, c)) {
         link_set_frame_max(c->link, MSG_FRAME_MAX);
         link_set_silence(c->link, SILENCE_MS);
     }
@@ -150,15 +159,23 @@ static void on_link(void *arg, struct link *l, enum link_event ev, const struct 
     after_event(s);
 }
 
+/* Idle strangers must not lock a controller out: the one that has been silent longest makes room. A
+ * controller says HELLO at once. */
+static void make_room(struct endpoint *s)
+{
+    size_t owned = control_state(s->control) != AGENT_IDLE ? 1 : 0;
+    if (s->n_conns - owned < ENDPOINT_UNOWNED_MAX)
+        return;
+    struct conn *c = oldest_stranger(s);
+    log_debug("link", "%s: dropped, %d connections are open without HELLO", link_peer(c->link),
+              ENDPOINT_UNOWNED_MAX);
+    conn_drop(c, 0);
+}
+
 static void on_accept(void *arg, struct link *l)
 {
     struct endpoint *s = arg;
-    if (s->n_conns >= ENDPOINT_UNOWNED_MAX + 1) {
-        log_warn("link", "%s: refused, %d connections are open already", link_peer(l),
-                 ENDPOINT_UNOWNED_MAX);
-        link_close(l, 0);
-        return;
-    }
+    make_room(s);
     struct conn *c = mem_calloc(1, sizeof *c);
     c->endpoint = s;
     c->link = l;
@@ -169,17 +186,13 @@ static void on_accept(void *arg, struct link *l)
     rearm(s);
 }
 
-/* Whatever else they send: trickling bytes must not keep a place that a controller needs. */
-static void drop_late(struct endpoint *s, uint64_t now_ns)
+/* Whatever bytes came: a HELLO is one frame and takes no time. */
+static void drop_silent(struct endpoint *s, uint64_t now_ns)
 {
-    struct conn *c = LIST_FIRST(&s->conns);
-    while (c != NULL) {
-        struct conn *next = LIST_NEXT(c, entry);
-        if (now_ns >= c->hello_by_ns) {
-            log_debug("link", "%s: no HELLO", link_peer(c->link));
-            conn_drop(c, 0);
-        }
-        c = next;
+    struct conn *c;
+    while ((c = oldest_stranger(s)) != NULL && c->hello_by_ns <= now_ns) {
+        log_debug("link", "%s: no HELLO", link_peer(c->link));
+        conn_drop(c, 0);
     }
 }
 
@@ -188,7 +201,7 @@ static void on_timer(void *arg)
     struct endpoint *s = arg;
     uint64_t now_ns = clock_mono_ns();
     control_tick(s->control, now_ns);
-    drop_late(s, now_ns);
+    drop_silent(s, now_ns);
     if (now_ns >= s->orphan_at_ns) {
         log_info("endpoint", "no controller: ending");
         loop_stop(s->loop);
@@ -263,7 +276,7 @@ void endpoint_free(struct endpoint *s)
     control_free(s->control);
     struct conn *c;
     while ((c = LIST_FIRST(&s->conns)) != NULL)
-        conn_drop(c, FLUSH_MS); /* FINAL may be the last frame in there */
+        conn_drop(c, 0);
     loop_timer_free(s->timer);
     mem_free(s);
 }
