@@ -92,6 +92,7 @@ int main(int argc, char **argv)
     struct errmsg msg = {{0}};
     size_t n, n_rest = 0;
     const char *rest[1];
+    host_std_fds();
     const struct option_row *rows = agent_options(&n);
     enum err e = option_environment(rows, n, &o, &msg);
     if (e == ERR_OK)

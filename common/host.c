@@ -53,6 +53,13 @@ uint64_t host_fd_limit(void)
     return r.rlim_cur;
 }
 
+void host_std_fds(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", O_RDONLY); /* takes the lowest number: fd */
+}
+
 void host_random(void *buf, size_t len)
 {
     if (getrandom(buf, len, 0) != (ssize_t)len) {

@@ -14,6 +14,9 @@ void host_boot_id(char *buf, size_t cap);
 uint32_t host_cores(void);
 /* Raises the soft limit of open files to the hard one and returns it. */
 uint64_t host_fd_limit(void);
+/* Opens /dev/null for reading in place of standard descriptors that are closed: a socket must not
+ * become 1 or 2 and get what is printed. Writing to them still fails. First thing in main. */
+void host_std_fds(void);
 /* Random bytes of the kernel; ends the process when there are none. */
 void host_random(void *buf, size_t len);
 /* "user@host:pid". */
