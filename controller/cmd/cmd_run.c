@@ -168,6 +168,23 @@ static int write_reports(const struct session *s)
 
 /* --- the run -------------------------------------------------------------------------------- */
 
+static bool is_ignored(int signo)
+{
+    struct sigaction old;
+    return sigaction(signo, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+}
+
+/* A lost terminal ends a run as Ctrl-C does, unless nohup is in front. */
+static enum err take_signals(struct session *s)
+{
+    static const int stopping[] = {SIGINT, SIGTERM, SIGHUP};
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < sizeof stopping / sizeof stopping[0] && e == ERR_OK; i++)
+        if (stopping[i] != SIGHUP || !is_ignored(SIGHUP))
+            e = loop_signal(s->loop, stopping[i], on_signal, s);
+    return e;
+}
+
 static enum err assemble(struct session *s, struct errmsg *msg)
 {
     host_fd_limit(); /* two descriptors an agent */
@@ -185,9 +202,7 @@ static enum err assemble(struct session *s, struct errmsg *msg)
                                .arg = s};
     e = fleet_new(&cfg, &s->fleet, msg);
     if (e == ERR_OK)
-        e = loop_signal(s->loop, SIGINT, on_signal, s);
-    if (e == ERR_OK)
-        e = loop_signal(s->loop, SIGTERM, on_signal, s);
+        e = take_signals(s);
     return e;
 }
 
