@@ -227,7 +227,7 @@ END_TEST
 START_TEST(test_agent_restarts_on_its_port)
 {
     struct process p, again;
-    char url[80];
+    char url[300];
     start_all(1);
     start_run(&p, "100", "100ms");
     expect_whole(&p, 10);
