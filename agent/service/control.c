@@ -7,6 +7,7 @@
 
 #include "agent/service/outbox.h"
 #include "common/clock.h"
+#include "common/host.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/sm.h"
@@ -39,7 +40,6 @@ struct control {
     uint64_t lease_ns, lease_until_ns;
 
     struct run *run;
-    uint8_t run_id[MSG_ID_LEN];
     uint64_t prepare_command, arm_command;
     struct msg_prepared prepared;   /* the answer, repeated on demand */
     struct msg_error prepare_error; /* the same; command 0 = none */
@@ -309,7 +309,6 @@ static void start_prepare(struct control *c, const struct msg_prepare *p)
     sm_move(&c->sm, AGENT_PREPARING);
     drop_run(c);
     c->prepare_command = p->command;
-    memcpy(c->run_id, p->run, MSG_ID_LEN);
     enum err e = plan_decode(p->plan.data, p->plan.len, &plan, &msg);
     if (e == ERR_OK)
         e = plan_part_check(&part, &msg);
@@ -322,7 +321,9 @@ static void start_prepare(struct control *c, const struct msg_prepare *p)
     }
     c->outbox = outbox_new();
     c->cfg.run->lease(c->run, clock_add(c->lease_until_ns, GRACE_NS));
-    log_info(c->holder, "preparing a run: %" PRIu32 " connections, %" PRIu32 " threads",
+    char run[9];
+    host_hex(p->run, 4, run);
+    log_info(c->holder, "preparing run %s: %" PRIu32 " connections, %" PRIu32 " threads", run,
              part.connections, part.threads);
 }
 

@@ -20,6 +20,7 @@
 #define ORPHAN_NS   (10 * NS_PER_SEC) /* a spawned agent nobody talks to */
 #define SHUTDOWN_NS (5 * NS_PER_SEC)
 #define LEASE_NS    (10 * NS_PER_SEC)
+#define RETRY_NS    (50 * NS_PER_MS) /* a link that was full is asked again */
 
 struct conn {
     LIST_ENTRY(conn) entry;
@@ -77,7 +78,6 @@ static void conn_drop(struct conn *c, uint64_t flush_ms)
 
 static bool on_send(void *arg, void *conn, const struct msg *m)
 {
-    (void)arg;
     struct conn *c = conn;
     uint8_t *frame;
     size_t len;
@@ -85,6 +85,8 @@ static bool on_send(void *arg, void *conn, const struct msg *m)
         return false;
     enum err e = link_send(c->link, frame, len);
     mem_free(frame);
+    if (e != ERR_OK)
+        loop_timer_at(((struct endpoint *)arg)->timer, clock_mono_ns() + RETRY_NS);
     return e == ERR_OK;
 }
 

@@ -96,7 +96,7 @@ static void do_dial(struct fleet *f, struct member *m)
         link_set_silence(m->link, SILENCE_MS);
         return;
     }
-    /* Reported by the timer's turn as silence would be; the text is the useful part. */
+    /* A URL that cannot be dialled at all ends as an agent that cannot be reached. */
     log_debug("fleet", "%s", msg.text);
 }
 
@@ -112,10 +112,10 @@ static void do_send(struct member *m, const struct msg *msg)
     mem_free(frame);
 }
 
-static void check_failed(struct fleet *f, struct member *m)
+/* Shown in the report, which calls the run incomplete; here for those who follow along. */
+static void note_problem(const struct member *m)
 {
     log_debug("fleet", "agent %zu: %s", m->number, m->problem.text);
-    (void)f;
 }
 
 static void do_snapshot(struct fleet *f, struct member *m, const struct msg_snapshot *s)
@@ -131,7 +131,7 @@ static void do_snapshot(struct fleet *f, struct member *m, const struct msg_snap
         e = merge_add(f->cfg.merge, m->number, snap, &m->problem);
     snapshot_free(snap);
     if (e != ERR_OK)
-        check_failed(f, m);
+        note_problem(m);
 }
 
 static void do_final(struct fleet *f, struct member *m, const struct msg_final *final)
@@ -145,7 +145,7 @@ static void do_final(struct fleet *f, struct member *m, const struct msg_final *
     snapshot_free(snap);
     m->checked = e == ERR_OK && m->problem.text[0] == '\0';
     if (e != ERR_OK)
-        check_failed(f, m);
+        note_problem(m);
     merge_gone(f->cfg.merge, m->number);
 }
 
