@@ -218,7 +218,6 @@ static int execute(struct session *s, struct errmsg *msg)
     /* From here on no loop turns: a report into a pipe that nobody reads must be stoppable. */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    signal(SIGHUP, SIG_DFL);
     const struct coordinator *c = fleet_coordinator(s->fleet);
     if (coordinator_outcome(c) == COORD_COULD_NOT) {
         errmsg_set(msg, ERR_REFUSED, "%s", coordinator_reason(c));
