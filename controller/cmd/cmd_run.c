@@ -74,6 +74,8 @@ static void on_signal(int signo, void *arg)
 {
     struct session *s = arg;
     (void)signo;
+    if (s->fleet == NULL)
+        return; /* the report is out; what is left takes no time */
     uint64_t now_ns = clock_mono_ns();
     if (s->interrupted_ns != 0 && now_ns - s->interrupted_ns < SAME_CTRL_C_NS)
         return;
@@ -231,6 +233,7 @@ static void dispose(struct session *s)
 {
     result_free(s->result);
     fleet_free(s->fleet);
+    s->fleet = NULL; /* the loop still turns, and signals still come */
     merge_free(s->merge);
     if (s->loop != NULL)
         loop_finish(s->loop); /* the agents' BYE may still have to leave */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Whole programs that are stopped, killed, robbed of their output or asked for odd runs. */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -264,6 +266,35 @@ START_TEST(test_controller_signals)
 }
 END_TEST
 
+/* Ctrl-C while the report is being written comes when the fleet is gone already. */
+START_TEST(test_interrupt_during_the_report)
+{
+    char command[512], line[64], sink[4096];
+    int full = 0;
+    start_all(1);
+    snprintf(command, sizeof command,
+             "echo $$; exec %s/hammer-ctl run --agents %.64s -r 100 -d 100ms -c 4 --json %s",
+             TEST_BIN_DIR, agent_list, target.url);
+    FILE *f = popen(command, "r");
+    ck_assert_ptr_nonnull(f);
+    int size = fcntl(fileno(f), F_SETPIPE_SZ, 4096); /* less than a report */
+    ck_assert_int_gt(size, 0);
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, f));
+    uint64_t until = clock_mono_ns() + 20 * NS_PER_SEC;
+    for (; full < size; wait_ms(2)) {
+        ck_assert_int_eq(ioctl(fileno(f), FIONREAD, &full), 0);
+        ck_assert_uint_lt(clock_mono_ns(), until);
+    }
+    kill((pid_t)strtol(line, NULL, 10), SIGINT);
+    while (fread(sink, 1, sizeof sink, f) > 0)
+        ;
+    int status = pclose(f);
+    ck_assert(WIFEXITED(status));
+    ck_assert_msg(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 4, "exit code %d",
+                  WEXITSTATUS(status));
+}
+END_TEST
+
 /* The shell's `hammer-ctl run ... REDIRECTION`; stderr goes to a file whose text is returned. */
 static int run_in_shell(const char *flags, const char *redirection, char **err)
 {
@@ -418,6 +449,7 @@ int main(void)
     tcase_add_test(t, test_agent_dies_before_the_start);
     tcase_add_test(t, test_agent_restarts_on_its_port);
     tcase_add_loop_test(t, test_controller_signals, 0, 2);
+    tcase_add_test(t, test_interrupt_during_the_report);
     tcase_add_test(t, test_output_is_lost);
     tcase_add_test(t, test_output_folder_is_missing);
     tcase_add_test(t, test_unknown_name);
