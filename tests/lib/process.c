@@ -85,6 +85,12 @@ static void reaped(struct process *p, int status)
     mem_free(p->err);
     p->out = file_read(p->out_path);
     p->err = file_read(p->err_path);
+    /* Most tests do not look at how an agent ended. */
+    if (p->err != NULL && strstr(p->err, "Sanitizer: ") != NULL) {
+        printf("%s", p->err);
+        fflush(stdout);
+        ck_abort_msg("process %d was reported by a sanitizer", (int)p->pid);
+    }
 }
 
 bool process_alive(struct process *p)
