@@ -208,6 +208,23 @@ static enum err assemble(struct session *s, struct errmsg *msg)
     return e;
 }
 
+static void on_first_signal(int signo)
+{
+    (void)signo;
+}
+
+/* From here on no loop turns. One Ctrl-C may still have been meant for the run: the report is
+ * finished. The next one ends the process, or a report into a pipe that nobody reads would hang. */
+static void let_report_be_stopped(const struct session *s)
+{
+    struct sigaction once = {.sa_handler = on_first_signal,
+                             .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+    if (s->interrupted_ns != 0)
+        once.sa_handler = SIG_DFL;
+    sigaction(SIGINT, &once, NULL);
+    sigaction(SIGTERM, &once, NULL);
+}
+
 static int execute(struct session *s, struct errmsg *msg)
 {
     if (s->inventory.n == 0 &&
@@ -217,9 +234,7 @@ static int execute(struct session *s, struct errmsg *msg)
         return EXIT_COULD_NOT;
     s->started_wall_ns = clock_wall_ns();
     fleet_run(s->fleet);
-    /* From here on no loop turns: a report into a pipe that nobody reads must be stoppable. */
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    let_report_be_stopped(s);
     const struct coordinator *c = fleet_coordinator(s->fleet);
     if (coordinator_outcome(c) == COORD_COULD_NOT) {
         errmsg_set(msg, ERR_REFUSED, "%s", coordinator_reason(c));
