@@ -191,9 +191,6 @@ static enum err assemble(struct session *s, struct errmsg *msg)
 {
     host_fd_limit(); /* two descriptors an agent */
     link_block_signals();
-    enum err e = loop_new(&s->loop, msg);
-    if (e != ERR_OK)
-        return e;
     s->merge = merge_new(s->inventory.n, s->options.plan.interval_ns);
     merge_on_interval(s->merge, on_interval, s);
     struct fleet_config cfg = {.loop = s->loop,
@@ -202,10 +199,7 @@ static enum err assemble(struct session *s, struct errmsg *msg)
                                .merge = s->merge,
                                .note = on_note,
                                .arg = s};
-    e = fleet_new(&cfg, &s->fleet, msg);
-    if (e == ERR_OK)
-        e = take_signals(s);
-    return e;
+    return fleet_new(&cfg, &s->fleet, msg);
 }
 
 static void on_first_signal(int signo)
@@ -225,8 +219,11 @@ static void let_report_be_stopped(const struct session *s)
     sigaction(SIGTERM, &once, NULL);
 }
 
+/* Signals are taken before there is anything to clean up; they wait until the loop turns. */
 static int execute(struct session *s, struct errmsg *msg)
 {
+    if (loop_new(&s->loop, msg) != ERR_OK || take_signals(s) != ERR_OK)
+        return EXIT_COULD_NOT;
     if (s->inventory.n == 0 &&
         local_agents_start(s->options.local, &s->inventory, &s->local, msg) != ERR_OK)
         return EXIT_COULD_NOT;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,6 +53,7 @@ static void socket_path(const struct local_agents *l, uint32_t i, char *buf, siz
 static enum err spawn(struct local_agents *l, uint32_t i, const char *program, struct errmsg *msg)
 {
     char url[128], name[32];
+    pid_t parent = getpid();
     snprintf(url, sizeof url, "ipc://%s/%" PRIu32, l->dir, i);
     snprintf(name, sizeof name, "local-%" PRIu32, i + 1);
     pid_t pid = fork();
@@ -61,6 +63,9 @@ static enum err spawn(struct local_agents *l, uint32_t i, const char *program, s
         l->pids[i] = pid;
         return ERR_OK;
     }
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* kept over exec: it goes with its controller */
+    if (getppid() != parent)
+        _exit(127);
     setpgid(0, 0); /* Ctrl-C reaches the controller only; it stops the agents itself */
     execlp(program, "hammer-agent", "--once", "--listen", url, "--name", name, "--allow-target",
            "any", (char *)NULL);

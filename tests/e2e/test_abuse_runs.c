@@ -266,6 +266,35 @@ START_TEST(test_controller_signals)
 }
 END_TEST
 
+static bool has_child(const struct process *p)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)p->pid, (int)p->pid);
+    char *text = file_read(path);
+    bool any = text != NULL && text[0] != '\0';
+    mem_free(text);
+    return any;
+}
+
+/* The first local agents are there, the others not yet: all are cleaned up, and the report says
+ * why. */
+START_TEST(test_interrupt_while_agents_start)
+{
+    struct process p;
+    start_all(0);
+    const char *args[] = {"run", "-r", "100", "--local", "16", "--json", target.url, NULL};
+    process_start(&p, "hammer-ctl", args);
+    uint64_t until = clock_mono_ns() + 10 * NS_PER_SEC;
+    for (; !has_child(&p); wait_ms(1))
+        ck_assert_uint_lt(clock_mono_ns(), until);
+    process_signal(&p, SIGINT);
+    json_t *r = report_of(&p, 130, -1);
+    ck_assert_str_eq(report_text_at(r, "verdict.status"), "interrupted");
+    ck_assert_int_eq(report_int(r, "totals.sent"), 0);
+    done(&p, r);
+}
+END_TEST
+
 /* Ctrl-C while the report is being written comes when the fleet is gone already. */
 START_TEST(test_interrupt_during_the_report)
 {
@@ -449,6 +478,7 @@ int main(void)
     tcase_add_test(t, test_agent_dies_before_the_start);
     tcase_add_test(t, test_agent_restarts_on_its_port);
     tcase_add_loop_test(t, test_controller_signals, 0, 2);
+    tcase_add_test(t, test_interrupt_while_agents_start);
     tcase_add_test(t, test_interrupt_during_the_report);
     tcase_add_test(t, test_output_is_lost);
     tcase_add_test(t, test_output_folder_is_missing);
