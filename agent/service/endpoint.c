@@ -275,10 +275,10 @@ void endpoint_free(struct endpoint *s)
         return;
     if (s->listener != NULL)
         link_listener_close(s->listener);
-    control_free(s->control);
     struct conn *c;
-    while ((c = LIST_FIRST(&s->conns)) != NULL)
-        conn_drop(c, 0);
+    while ((c = LIST_FIRST(&s->conns)) != NULL) /* the owner's last words may not have left yet */
+        conn_drop(c, control_is_owner(s->control, c) ? FLUSH_MS : 0);
+    control_free(s->control);
     loop_timer_free(s->timer);
     mem_free(s);
 }

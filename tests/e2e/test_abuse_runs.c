@@ -175,14 +175,18 @@ START_TEST(test_one_of_three_is_killed)
 }
 END_TEST
 
-/* An agent that is told to shut down in a run ends it properly: nothing of it is lost. */
+/* An agent that is told to shut down in a run ends it properly: nothing of it is lost, though the
+ * controller does not read for a moment. */
 START_TEST(test_agent_is_terminated)
 {
     struct process p;
     start_all(2);
     start_run(&p, "200", "60");
     wait_requests(50);
+    process_signal(&p, SIGSTOP);
     process_signal(&agents[0].process, SIGTERM);
+    wait_ms(80);
+    process_signal(&p, SIGCONT);
     ck_assert_int_eq(process_wait(&agents[0].process, 5000), 0);
     json_t *r = report_of(&p, 3, -1);
     ck_assert_str_eq(report_text_at(r, "agents.0.state"), "stopped");
