@@ -8,11 +8,14 @@
 #include <stdint.h>
 
 #include "agent/client/client_h1.h"
+#include "agent/client/h1_head.h"
+#include "agent/client/h1_trailer.h"
 
 /*
  * Where one HTTP/1.1 response ends (RFC 9112 section 6): bytes in, state out, no I/O, no clock, no
  * allocation. llhttp parses; what it gets wrong is set right here, see docs/http.md. The result
- * does not depend on how the bytes are cut into calls. Bodies are skipped, not kept.
+ * depends neither on llhttp's version nor on how the bytes are cut into calls. Bodies are skipped,
+ * not kept.
  *
  * Limits, exact to the byte: the final header block H1_HEADER_MAX; 1xx header blocks, trailers and
  * what chunk lines have beyond H1_CHUNK_LINE_FREE bytes each, together H1_HEADER_MAX.
@@ -44,6 +47,8 @@ struct h1_response {
     llhttp_t parser;
     enum h1_state state;
     enum h1_phase phase;
+    struct h1_head head;
+    enum h1_trailer trailer;
     bool head_method;
     bool extension; /* inside a chunk extension */
     size_t used;    /* bytes of the current header block or chunk line */
