@@ -3,8 +3,7 @@
 #   cmake -D OUT=build/all -D "TREES=release|build||1;asan|build/asan|unit|4" -P tests/lib/all_tests.cmake
 # Each entry of TREES is NAME|FOLDER|LABEL REGEX|FACTOR: no regex = every test, "/" stands for "|", and
 # the factor stretches the tests' time limits. A test keeps its other properties, gets the tree's name
-# in front of its own and as a further label. Tests labelled e2e run alone, because their times mean
-# something.
+# in front of its own and as a further label.
 cmake_minimum_required(VERSION 3.21)
 
 # A property's value, which JSON gives as text, number, boolean or array of texts, as a CMake list.
