@@ -14,7 +14,10 @@ uint64_t schedule_due_of_index(const struct rate *rate, uint64_t i)
 {
     if (rate->num == 0)
         return 0;
-    u128 due = (u128)i * (NS_PER_SEC * rate->den) / rate->num;
+    uint64_t k = NS_PER_SEC * rate->den, small;
+    if (!__builtin_mul_overflow(i, k, &small)) /* a division of 128 bits costs ten times as much */
+        return small / rate->num;
+    u128 due = (u128)i * k / rate->num;
     return due > UINT64_MAX ? UINT64_MAX : (uint64_t)due;
 }
 
@@ -23,7 +26,10 @@ static uint64_t global_until(const struct rate *rate, uint64_t ns)
 {
     if (rate->num == 0)
         return UINT64_MAX;
-    u128 k = (u128)NS_PER_SEC * rate->den;
+    uint64_t k = NS_PER_SEC * rate->den, small;
+    if (ns < UINT64_MAX && !__builtin_mul_overflow(ns + 1, rate->num, &small) &&
+        small <= UINT64_MAX - k)
+        return (small + k - 1) / k;
     u128 n = (((u128)ns + 1) * rate->num + k - 1) / k;
     return n > UINT64_MAX ? UINT64_MAX : (uint64_t)n;
 }
@@ -88,8 +94,15 @@ uint64_t schedule_total(const struct schedule *s)
 uint64_t schedule_index(const struct schedule *s, uint64_t n)
 {
     const struct share *sh = &s->share;
-    u128 mine = (u128)n * sh->threads + sh->thread;
-    u128 index = mine / sh->weight * sh->total + sh->first + (uint64_t)(mine % sh->weight);
+    u128 mine = (u128)n * sh->threads + sh->thread, turn, rest;
+    if (mine <= UINT64_MAX) {
+        turn = (uint64_t)mine / sh->weight;
+        rest = (uint64_t)mine % sh->weight;
+    } else {
+        turn = mine / sh->weight;
+        rest = mine % sh->weight;
+    }
+    u128 index = turn * sh->total + sh->first + rest;
     return index > UINT64_MAX ? UINT64_MAX : (uint64_t)index;
 }
 
