@@ -27,6 +27,7 @@ struct loop {
     SLIST_HEAD(, loop_signal) signals;
     bool stop;
     unsigned holders;
+    uint64_t woke_ns; /* of the current turn, 0 = nobody has asked yet */
 };
 
 struct loop_timer {
@@ -208,18 +209,31 @@ struct event_base *loop_base(struct loop *l)
     return l->base;
 }
 
+static int turn(struct loop *l, int flags)
+{
+    l->woke_ns = 0;
+    return event_base_loop(l->base, EVLOOP_ONCE | flags);
+}
+
 void loop_run(struct loop *l)
 {
     /* A stop that came before the run counts: libevent itself would forget it. */
     while (!l->stop)
-        if (event_base_loop(l->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0)
+        if (turn(l, EVLOOP_NO_EXIT_ON_EMPTY) < 0)
             break;
     l->stop = false;
 }
 
 void loop_turn(struct loop *l, int block)
 {
-    event_base_loop(l->base, EVLOOP_ONCE | (block ? 0 : EVLOOP_NONBLOCK));
+    turn(l, block ? 0 : EVLOOP_NONBLOCK);
+}
+
+uint64_t loop_woke_ns(struct loop *l)
+{
+    if (l->woke_ns == 0)
+        l->woke_ns = clock_mono_ns();
+    return l->woke_ns;
 }
 
 void loop_stop(struct loop *l)

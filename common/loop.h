@@ -26,6 +26,9 @@ struct event_base *loop_base(struct loop *l);
 void loop_run(struct loop *l);
 /* One turn: waits for events (at most until the next timer) when `block`, else only polls. */
 void loop_turn(struct loop *l, int block);
+/* CLOCK_MONOTONIC when the first callback of the current turn asked, right after its wait ended:
+ * one reading for all that had come by then. In callbacks only. */
+uint64_t loop_woke_ns(struct loop *l);
 /* Ends loop_run after the current callback. Owner thread only (others: post to a mailbox). */
 void loop_stop(struct loop *l);
 

@@ -3,131 +3,26 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
-#include "agent/client/conn.h"
-#include "agent/client/deadlines.h"
-#include "agent/client/h1_response.h"
+#include "agent/client/h1_slot.h"
 #include "common/clock.h"
 #include "common/mem.h"
 
+/* Of the body at least so much must be left for dropping it unread to pay. */
 #define READ_BUFFER (256u << 10)
-#define BACKOFF_NS  (100 * NS_PER_MS)
+#define SKIP_MIN    (16u << 10)
+/* Where a large body is expected, no more than its beginning is read. */
+#define READ_SMALL  4096
 
-/*
- * A slot is one place for a connection; it carries at most one request.
- *
- *   CLOSED -> CONNECTING <-> BACKOFF
- *                 |    ^
- *                 v    |
- *               IDLE <-> BUSY <-> RETRYING      (RETRYING: connecting with the request kept)
- *
- * SETTLING is a slot whose request's result is being reported: neither busy nor idle.
- */
-enum slot_state {
-    SLOT_CLOSED,
-    SLOT_CONNECTING,
-    SLOT_BACKOFF,
-    SLOT_IDLE,
-    SLOT_BUSY,
-    SLOT_RETRYING,
-    SLOT_SETTLING,
-    SLOT_STATES
-};
+/* Up to this rate each response gets a kernel stamp. */
+#define SAMPLE_ALL_RATE 10000
+#define SAMPLE_EVERY    16
+#define SAMPLE_COUNT    256
 
-#define BIT(state) (1u << SLOT_##state)
-
-static const struct {
-    unsigned next; /* allowed moves */
-    bool connected, in_flight;
-} states[SLOT_STATES] = {
-    [SLOT_CLOSED] = {BIT(CONNECTING) | BIT(CLOSED), false, false},
-    [SLOT_CONNECTING] = {BIT(IDLE) | BIT(BACKOFF) | BIT(CLOSED), false, false},
-    [SLOT_BACKOFF] = {BIT(CONNECTING) | BIT(CLOSED), false, false},
-    [SLOT_IDLE] = {BIT(BUSY) | BIT(CONNECTING) | BIT(BACKOFF) | BIT(CLOSED), true, false},
-    [SLOT_BUSY] = {BIT(SETTLING) | BIT(RETRYING), true, true},
-    [SLOT_RETRYING] = {BIT(BUSY) | BIT(SETTLING), false, true},
-    [SLOT_SETTLING] = {BIT(IDLE) | BIT(CONNECTING) | BIT(BACKOFF) | BIT(CLOSED), false, false},
-};
-
-struct client_h1;
-
-struct slot {
-    struct client_h1 *client;
-    struct conn conn;
-    enum slot_state state;
-    struct deadline deadline; /* of the request, the connect attempt or the backoff */
-    TAILQ_ENTRY(slot) idle_link;
-    uint32_t addr;   /* index of the address in use */
-    uint32_t walked; /* addresses that failed in a row */
-    uint32_t served; /* responses completed on this connection, saturating is not needed */
-    bool attempted;  /* the first attempt has ended */
-    /* The request. */
-    struct h1_response response;
-    uint64_t tag, due_ns, sent_ns;
-    size_t written;
-    uint32_t attempts;
-    bool answered;   /* a byte of the response has come */
-    int write_error; /* errno of a failed send, handled on the next turn */
-    int lost_error;  /* errno that caused the retry */
-};
-
-TAILQ_HEAD(slot_list, slot);
-
-struct client_h1 {
-    struct client_env env;
-    struct slot *slots;
-    struct slot_list idle;
-    struct deadlines timeouts; /* requests and connect attempts */
-    struct deadlines backoffs;
-    uint32_t n_idle, n_connected, n_attempted, n_in_flight;
-    struct client_traffic traffic;
-    bool quiet; /* nothing more is opened or repeated */
-    bool stopped;
-    char *buffer;  /* READ_BUFFER bytes, shared by all slots */
-    char *indexed; /* own copy of the request in test mode, else NULL */
-};
-
-static void slot_connect(struct slot *s, uint64_t now_ns);
-
-static void slot_move(struct slot *s, enum slot_state to)
-{
-    struct client_h1 *c = s->client;
-    if ((states[s->state].next & (1u << to)) == 0)
-        abort(); /* a bug of ours, never the effect of foreign bytes */
-    if (s->state == SLOT_IDLE) {
-        TAILQ_REMOVE(&c->idle, s, idle_link);
-        c->n_idle--;
-    }
-    c->n_connected += states[to].connected - states[s->state].connected;
-    c->n_in_flight += states[to].in_flight - states[s->state].in_flight;
-    s->state = to;
-    if (to == SLOT_IDLE) {
-        TAILQ_INSERT_TAIL(&c->idle, s, idle_link);
-        c->n_idle++;
-    }
-}
-
-static void slot_attempted(struct slot *s)
-{
-    s->client->n_attempted += s->attempted ? 0 : 1;
-    s->attempted = true;
-}
+#define BACKOFF_NS (100 * NS_PER_MS)
 
 /* ---- completing a request ---- */
-
-static void slot_report(struct slot *s, struct client_result *r)
-{
-    deadline_cancel(&s->deadline);
-    r->tag = s->tag;
-    r->due_ns = s->due_ns;
-    r->sent_ns = s->sent_ns;
-    r->attempts = s->attempts;
-    slot_move(s, SLOT_SETTLING);
-    s->client->env.done(s->client->env.arg, r);
-}
 
 /* The connection is of no further use: report, then replace it at once. */
 static void slot_fail(struct slot *s, enum outcome outcome, int error, uint64_t now_ns)
@@ -191,113 +86,17 @@ static void slot_write(struct slot *s)
         conn_want_write(&s->conn);
 }
 
-static void slot_send(struct slot *s)
+void slot_send(struct slot *s, uint64_t now_ns)
 {
     slot_move(s, SLOT_BUSY);
-    h1_response_start(&s->response, s->client->env.request->head_method);
+    h1_response_start(&s->response, s->client->env.request->head_method, &s->client->known);
     s->written = 0;
     s->answered = false;
     s->write_error = 0;
     s->attempts++;
-    s->sent_ns = clock_mono_ns();
-    deadlines_start(&s->client->timeouts, &s->deadline, s->sent_ns);
+    s->sent_ns = now_ns;
+    deadlines_start(&s->client->timeouts, &s->deadline, now_ns);
     slot_write(s);
-}
-
-/* ---- connecting ---- */
-
-static enum client_fault fault_of(int error)
-{
-    static const struct {
-        int error;
-        enum client_fault fault;
-    } own[] = {
-        {EMFILE, FAULT_FD_LIMIT}, {ENFILE, FAULT_FD_LIMIT}, {EADDRNOTAVAIL, FAULT_PORTS},
-        {ENOBUFS, FAULT_MEMORY},  {ENOMEM, FAULT_MEMORY},
-    };
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (own[i].error == error)
-            return own[i].fault;
-    return FAULT_CONNECT;
-}
-
-/* An attempt has failed on every address (or for a reason of our own): wait a little. */
-static void slot_connect_failed(struct slot *s, int error, uint64_t now_ns)
-{
-    struct client_h1 *c = s->client;
-    s->walked = 0;
-    slot_attempted(s);
-    if (c->env.fault != NULL)
-        c->env.fault(c->env.arg, fault_of(error), error);
-    if (s->state == SLOT_RETRYING) {
-        struct client_result r = {.outcome = OUTCOME_READ,
-                                  .error = s->lost_error,
-                                  .done_ns = now_ns,
-                                  .receive_ns = UINT64_MAX};
-        slot_report(s, &r);
-    }
-    if (c->stopped)
-        return;
-    slot_move(s, SLOT_BACKOFF);
-    deadlines_start(&c->backoffs, &s->deadline, now_ns);
-}
-
-/* On to the next address; false when all have been tried, or when the fault is not the address's.
- */
-static bool slot_next_address(struct slot *s, int error)
-{
-    size_t n = s->client->env.target->n;
-    if (fault_of(error) != FAULT_CONNECT)
-        return false;
-    s->addr = (uint32_t)((s->addr + 1) % n);
-    return ++s->walked < n && error != ETIMEDOUT;
-}
-
-/* From any state without an open socket; keeps RETRYING, else CONNECTING. */
-static void slot_connect(struct slot *s, uint64_t now_ns)
-{
-    struct client_h1 *c = s->client;
-    if (c->quiet) {
-        slot_move(s, SLOT_CLOSED);
-        return;
-    }
-    if (s->state != SLOT_RETRYING && s->state != SLOT_CONNECTING) {
-        slot_move(s, SLOT_CONNECTING);
-        deadlines_start(&c->timeouts, &s->deadline, now_ns);
-    }
-    int error;
-    do
-        error = conn_open(&s->conn, &c->env.target->addrs[s->addr]);
-    while (error != 0 && slot_next_address(s, error));
-    if (error != 0)
-        slot_connect_failed(s, error, now_ns);
-}
-
-static void slot_opened(struct slot *s)
-{
-    struct client_h1 *c = s->client;
-    int error = conn_opened(&s->conn);
-    uint64_t now_ns = clock_mono_ns();
-    if (error != 0) {
-        conn_close(&s->conn);
-        if (slot_next_address(s, error))
-            slot_connect(s, now_ns);
-        else
-            slot_connect_failed(s, error, now_ns);
-        return;
-    }
-    c->traffic.connects++;
-    slot_attempted(s);
-    s->walked = 0;
-    s->served = 0;
-    if (s->state == SLOT_RETRYING) {
-        c->traffic.retries++;
-        slot_send(s);
-        return;
-    }
-    deadline_cancel(&s->deadline);
-    slot_move(s, SLOT_IDLE);
-    c->env.ready(c->env.arg, now_ns);
 }
 
 /* ---- reading ---- */
@@ -311,8 +110,7 @@ static void slot_idle_lost(struct slot *s, uint64_t now_ns)
         slot_connect(s, now_ns);
         return;
     }
-    slot_move(s, SLOT_BACKOFF);
-    deadlines_start(&s->client->backoffs, &s->deadline, now_ns);
+    slot_back_off(s, now_ns);
 }
 
 /* RFC 9112 section 9.3.1: the server may close a persistent connection at any time, so a request
@@ -356,6 +154,37 @@ static void report_extra(struct slot *s)
         env->fault(env->arg, FAULT_EXTRA_BYTES, 0);
 }
 
+/* Counting strides, not picking by time: which responses are sampled has nothing to do with when
+ * they came. */
+static bool sample(struct h1_sampling *m, uint64_t now_ns)
+{
+    if (++m->counted >= SAMPLE_COUNT) {
+        bool many = clock_elapsed(m->from_ns, now_ns) < SAMPLE_COUNT * NS_PER_SEC / SAMPLE_ALL_RATE;
+        m->every = many ? SAMPLE_EVERY : 1;
+        m->counted = 0;
+        m->from_ns = now_ns;
+    }
+    if (--m->left > 0)
+        return false;
+    m->left = m->every;
+    return true;
+}
+
+static void slot_fed(struct slot *s, enum h1_state state, const struct conn_read *got, bool whole,
+                     uint64_t now_ns)
+{
+    if (state == H1_BROKEN) {
+        slot_fail(s, OUTCOME_PROTOCOL, (int)s->response.error, now_ns);
+    } else if (state == H1_COMPLETE) {
+        uint64_t receive_ns = receive_delay(got->kernel_ns);
+        if (!whole)
+            report_extra(s);
+        slot_complete(s, now_ns, receive_ns,
+                      s->response.keep_alive && whole && !s->client->env.request->close_after &&
+                          s->written == s->client->env.request->len);
+    }
+}
+
 static void slot_bytes(struct slot *s, const struct conn_read *got, uint64_t now_ns)
 {
     struct client_h1 *c = s->client;
@@ -368,29 +197,69 @@ static void slot_bytes(struct slot *s, const struct conn_read *got, uint64_t now
     }
     s->answered = true;
     enum h1_state state = h1_response_feed(&s->response, c->buffer, n, &used);
-    if (state == H1_BROKEN) {
-        slot_fail(s, OUTCOME_PROTOCOL, (int)s->response.error, now_ns);
-    } else if (state == H1_COMPLETE) {
-        uint64_t receive_ns = receive_delay(got->kernel_ns);
-        if (used < n)
-            report_extra(s);
-        slot_complete(s, now_ns, receive_ns,
-                      s->response.keep_alive && used == n && !c->env.request->close_after &&
-                          s->written == c->env.request->len);
+    slot_fed(s, state, got, used == n, now_ns);
+}
+
+/* Not bytes: the end, an error, or nothing at all. */
+static void slot_no_bytes(struct slot *s, int error, uint64_t now_ns)
+{
+    if (error != EAGAIN)
+        slot_lost(s, error, now_ns);
+    else if (s->state == SLOT_BUSY && s->write_error != 0)
+        slot_lost(s, s->write_error, now_ns);
+}
+
+/* All that had come when the wait ended has one stamp; what comes in a later read may not have been
+ * there yet. */
+static uint64_t read_stamp(const struct slot *s)
+{
+    uint64_t woke_ns = loop_woke_ns(s->client->env.loop);
+    return s->answered || woke_ns < s->sent_ns ? clock_mono_ns() : woke_ns;
+}
+
+static uint64_t body_left(const struct slot *s)
+{
+    return s->state == SLOT_BUSY ? h1_response_skippable(&s->response) : 0;
+}
+
+/* True: there may be more. */
+static bool slot_read(struct slot *s)
+{
+    struct client_h1 *c = s->client;
+    struct conn_read got;
+    size_t cap = c->known.body >= SKIP_MIN ? READ_SMALL : READ_BUFFER;
+    bool stamped = sample(&c->sampling, loop_woke_ns(c->env.loop));
+    conn_recv(&s->conn, c->buffer, cap, stamped, &got);
+    uint64_t now_ns = read_stamp(s);
+    if (got.n > 0)
+        slot_bytes(s, &got, now_ns);
+    else
+        slot_no_bytes(s, (int)-got.n, now_ns);
+    return got.n == (ssize_t)cap;
+}
+
+/* The rest of a large body is not even copied. */
+static void slot_skip(struct slot *s)
+{
+    struct client_h1 *c = s->client;
+    struct conn_read got;
+    uint64_t left = body_left(s);
+    conn_drop(&s->conn, c->buffer, left < READ_BUFFER ? (size_t)left : READ_BUFFER,
+              sample(&c->sampling, loop_woke_ns(c->env.loop)), &got);
+    uint64_t now_ns = clock_mono_ns();
+    if (got.n <= 0) {
+        slot_no_bytes(s, (int)-got.n, now_ns);
+        return;
     }
+    c->traffic.bytes_in += (uint64_t)got.n;
+    slot_fed(s, h1_response_skip(&s->response, (uint64_t)got.n), &got, true, now_ns);
 }
 
 static void slot_readable(struct slot *s)
 {
-    struct conn_read got;
-    conn_recv(&s->conn, s->client->buffer, READ_BUFFER, &got);
-    uint64_t now_ns = clock_mono_ns();
-    if (got.n > 0)
-        slot_bytes(s, &got, now_ns);
-    else if (got.n != -EAGAIN)
-        slot_lost(s, (int)-got.n, now_ns);
-    else if (s->state == SLOT_BUSY && s->write_error != 0)
-        slot_lost(s, s->write_error, now_ns);
+    bool more = body_left(s) >= SKIP_MIN || slot_read(s);
+    if (more && body_left(s) >= SKIP_MIN)
+        slot_skip(s);
 }
 
 static void on_conn(void *arg, enum conn_event ev)
@@ -413,13 +282,10 @@ static struct slot *slot_of(struct deadline *d)
 
 static void slot_timed_out(struct slot *s, uint64_t now_ns)
 {
-    if (s->state != SLOT_CONNECTING) {
+    if (s->state == SLOT_CONNECTING)
+        slot_connect_timed_out(s, now_ns);
+    else
         slot_fail(s, OUTCOME_TIMEOUT, 0, now_ns);
-        return;
-    }
-    conn_close(&s->conn);
-    (void)slot_next_address(s, ETIMEDOUT);
-    slot_connect_failed(s, ETIMEDOUT, now_ns);
 }
 
 /* ---- operations ---- */
@@ -437,6 +303,8 @@ static enum err h1_init(void *self, const struct client_env *env, struct errmsg 
     if (env->request->index_at != SIZE_MAX)
         c->indexed = mem_dup(env->request->bytes, env->request->len);
     TAILQ_INIT(&c->idle);
+    TAILQ_INIT(&c->queued);
+    c->sampling = (struct h1_sampling){.every = 1, .left = 1};
     deadlines_init(&c->timeouts, env->timeout_ns);
     deadlines_init(&c->backoffs, BACKOFF_NS);
     for (uint32_t i = 0; i < env->connections; i++) {
@@ -451,8 +319,9 @@ static enum err h1_init(void *self, const struct client_env *env, struct errmsg 
 static void h1_open(void *self, uint64_t now_ns)
 {
     struct client_h1 *c = self;
-    for (uint32_t i = 0; i < c->env.connections && !c->stopped; i++)
-        slot_connect(&c->slots[i], now_ns);
+    for (uint32_t i = 0; i < c->env.connections; i++)
+        slot_queue(&c->slots[i]);
+    h1_connect_queued(c, now_ns);
 }
 
 static uint32_t h1_idle(const void *self)
@@ -477,13 +346,12 @@ static uint32_t h1_in_flight(const void *self)
 
 static void h1_submit(void *self, uint64_t tag, uint64_t due_ns, uint64_t now_ns)
 {
-    (void)now_ns; /* the send has its own stamp, right before the system call */
     struct slot *s = TAILQ_FIRST(&((struct client_h1 *)self)->idle);
     s->tag = tag;
     s->due_ns = due_ns;
     s->attempts = 0;
     s->lost_error = 0;
-    slot_send(s);
+    slot_send(s, now_ns);
 }
 
 static uint64_t h1_deadline(const void *self)
@@ -500,14 +368,15 @@ static void h1_expire(void *self, uint64_t now_ns)
     while (!c->stopped && (d = deadlines_pop(&c->timeouts, now_ns)) != NULL)
         slot_timed_out(slot_of(d), now_ns);
     while (!c->stopped && (d = deadlines_pop(&c->backoffs, now_ns)) != NULL)
-        slot_connect(slot_of(d), now_ns);
+        slot_queue(slot_of(d));
+    h1_connect_queued(c, now_ns);
 }
 
 static void slot_quiesce(struct slot *s, uint64_t now_ns)
 {
     if (s->state == SLOT_RETRYING) {
         slot_fail(s, OUTCOME_READ, s->lost_error, now_ns);
-    } else if (s->state == SLOT_CONNECTING || s->state == SLOT_BACKOFF) {
+    } else if (s->state == SLOT_CONNECTING || s->state == SLOT_BACKOFF || s->state == SLOT_QUEUED) {
         deadline_cancel(&s->deadline);
         conn_close(&s->conn);
         slot_move(s, SLOT_CLOSED);
@@ -542,7 +411,7 @@ static void h1_stop(void *self, uint64_t now_ns)
         struct slot *s = &c->slots[i];
         deadline_cancel(&s->deadline);
         conn_close(&s->conn);
-        if (states[s->state].in_flight) {
+        if (slot_in_flight(s)) {
             struct client_result r = {
                 .outcome = OUTCOME_UNFINISHED, .done_ns = now_ns, .receive_ns = UINT64_MAX};
             slot_report(s, &r);

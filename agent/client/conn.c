@@ -89,7 +89,7 @@ static uint64_t stamp_of(struct msghdr *m)
     return 0;
 }
 
-void conn_recv(struct conn *c, void *buf, size_t cap, struct conn_read *out)
+static ssize_t recv_stamped(int fd, void *buf, size_t cap, int flags, uint64_t *kernel_ns)
 {
     union {
         struct cmsghdr align;
@@ -100,12 +100,33 @@ void conn_recv(struct conn *c, void *buf, size_t cap, struct conn_read *out)
                        .msg_iovlen = 1,
                        .msg_control = control.bytes,
                        .msg_controllen = sizeof control.bytes};
+    ssize_t n = recvmsg(fd, &m, flags);
+    if (n > 0)
+        *kernel_ns = stamp_of(&m);
+    return n;
+}
+
+static void receive(const struct conn *c, void *buf, size_t cap, int flags, bool stamped,
+                    struct conn_read *out)
+{
+    out->kernel_ns = 0;
     do
-        out->n = recvmsg(c->fd, &m, MSG_DONTWAIT);
+        out->n = stamped ? recv_stamped(c->fd, buf, cap, flags, &out->kernel_ns)
+                         : recv(c->fd, buf, cap, flags);
     while (out->n < 0 && errno == EINTR);
     if (out->n < 0)
         out->n = -errno;
-    out->kernel_ns = out->n > 0 ? stamp_of(&m) : 0;
+}
+
+void conn_recv(struct conn *c, void *buf, size_t cap, bool stamped, struct conn_read *out)
+{
+    receive(c, buf, cap, MSG_DONTWAIT, stamped, out);
+}
+
+/* tcp(7): with MSG_TRUNC the bytes are discarded instead of copied. */
+void conn_drop(struct conn *c, void *buf, size_t cap, bool stamped, struct conn_read *out)
+{
+    receive(c, buf, cap, MSG_DONTWAIT | MSG_TRUNC, stamped, out);
 }
 
 void conn_poke(struct conn *c)

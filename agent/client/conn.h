@@ -4,6 +4,7 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,8 +45,10 @@ int conn_opened(struct conn *c);
 ssize_t conn_send(struct conn *c, const void *bytes, size_t len);
 /* One CONN_WRITABLE when more can be sent. */
 void conn_want_write(struct conn *c);
-/* One recvmsg. */
-void conn_recv(struct conn *c, void *buf, size_t cap, struct conn_read *out);
+/* One recv; `stamped`: one recvmsg, which costs more and may tell kernel_ns. */
+void conn_recv(struct conn *c, void *buf, size_t cap, bool stamped, struct conn_read *out);
+/* The same, but the bytes are dropped where they are: buf is only for a kernel that cannot. */
+void conn_drop(struct conn *c, void *buf, size_t cap, bool stamped, struct conn_read *out);
 /* CONN_READABLE is called on the next turn of the loop, whatever the socket says. */
 void conn_poke(struct conn *c);
 /* No callback afterwards. Closed is fine; may be called from the callback. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/client/h1_response.h"
 
+#include <string.h>
+
 static enum h1_state fail(struct h1_response *r, enum h1_error error)
 {
     r->error = error;
@@ -35,7 +37,8 @@ static enum h1_error judge(const llhttp_t *p)
     return p->status_code == 101 ? H1_UPGRADE : 0;
 }
 
-/* Return values are llhttp's: 1 = no body follows. Pausing gives the exact position. */
+/* Return values are llhttp's. Pausing gives the exact position; only a chunked body goes on with
+ * the parser. */
 static int on_headers_complete(llhttp_t *p)
 {
     struct h1_response *r = p->data;
@@ -44,18 +47,19 @@ static int on_headers_complete(llhttp_t *p)
         return -1;
     r->status = p->status_code;
     r->keep_alive = reusable(p);
-    if (no_body(r))
-        return 1;
-    if ((p->flags & F_TRANSFER_ENCODING) && (p->flags & F_CHUNKED)) {
+    r->left = p->content_length;
+    if (no_body(r)) {
+        r->phase = H1_PHASE_END;
+    } else if ((p->flags & F_TRANSFER_ENCODING) && (p->flags & F_CHUNKED)) {
         r->phase = H1_PHASE_CHUNK_LINE;
-        return HPE_PAUSED;
-    }
-    r->phase = H1_PHASE_BODY;
-    if (llhttp_message_needs_eof(p)) {
+    } else if (llhttp_message_needs_eof(p)) {
         r->phase = H1_PHASE_UNTIL_EOF;
+        r->left = UINT64_MAX;
         r->keep_alive = false;
+    } else {
+        r->phase = r->left > 0 ? H1_PHASE_BODY : H1_PHASE_END;
     }
-    return 0;
+    return HPE_PAUSED;
 }
 
 static int on_message_complete(llhttp_t *p)
@@ -95,13 +99,18 @@ static void start_parser(struct h1_response *r)
     r->parser.lenient_flags |= LENIENT_VERSION;
     /* judge() refuses a length beside a coding: versions of llhttp notice it at different bytes. */
     r->parser.lenient_flags |= LENIENT_CHUNKED_LENGTH;
+}
+
+static void start_head(struct h1_response *r)
+{
     r->phase = H1_PHASE_HEAD;
     r->used = 0;
     h1_head_start(&r->head);
 }
 
-void h1_response_start(struct h1_response *r, bool head_method)
+void h1_response_start(struct h1_response *r, bool head_method, struct h1_known *known)
 {
+    r->known = known;
     r->status = 0;
     r->keep_alive = false;
     r->error = 0;
@@ -110,7 +119,7 @@ void h1_response_start(struct h1_response *r, bool head_method)
     r->extension = false;
     r->trailer = H1_TRAILER_START;
     r->extra = H1_HEADER_MAX;
-    start_parser(r);
+    start_head(r);
 }
 
 /* Runs the parser over the bytes; true = no error, *used bytes were taken. */
@@ -147,7 +156,38 @@ static void end_of_message(struct h1_response *r)
     }
     r->extra -= r->used;
     r->status = 0;
-    start_parser(r);
+    start_head(r);
+}
+
+/* The same bytes mean the same thing. */
+static size_t recognise(struct h1_response *r, const char *bytes, size_t len)
+{
+    const struct h1_known *k = r->known;
+    if (k == NULL || k->len == 0 || len < k->len || memcmp(bytes, k->bytes, k->len) != 0)
+        return 0;
+    r->status = k->status;
+    r->keep_alive = k->keep_alive;
+    r->phase = k->phase;
+    r->left = k->body;
+    return k->len;
+}
+
+/* Only a final header block that came in one piece, and what follows without the parser's help. */
+static void remember(struct h1_response *r, const char *bytes, size_t len, bool whole)
+{
+    struct h1_known *k = r->known;
+    if (k == NULL || r->status < 200)
+        return;
+    k->len = 0;
+    k->body = 0;
+    if (!whole || len > H1_KNOWN_MAX || r->phase == H1_PHASE_CHUNK_LINE)
+        return;
+    k->len = len;
+    k->status = r->status;
+    k->keep_alive = r->keep_alive;
+    k->phase = r->phase;
+    k->body = r->left;
+    memcpy(k->bytes, bytes, len);
 }
 
 /* The parser must find the end of the header block where its empty line is. */
@@ -164,7 +204,8 @@ static bool parse_head(struct h1_response *r, const char *bytes, const struct h1
            (r->head.line == H1_LINE_END) == (r->phase != H1_PHASE_HEAD);
 }
 
-static size_t feed_head(struct h1_response *r, char *bytes, size_t len)
+/* Through the parser; the number of bytes taken. */
+static size_t parse_new_head(struct h1_response *r, char *bytes, size_t len)
 {
     struct h1_head_piece piece;
     len = smaller(len, H1_HEADER_MAX - r->used);
@@ -177,11 +218,25 @@ static size_t feed_head(struct h1_response *r, char *bytes, size_t len)
         return 0;
     }
     r->used += piece.taken;
-    if (r->phase == H1_PHASE_END)
+    return piece.taken;
+}
+
+static size_t feed_head(struct h1_response *r, char *bytes, size_t len)
+{
+    bool whole = r->used == 0;
+    size_t used = whole ? recognise(r, bytes, len) : 0;
+    if (used == 0) {
+        if (whole)
+            start_parser(r);
+        used = parse_new_head(r, bytes, len);
+        if (r->state == H1_MORE && r->phase != H1_PHASE_HEAD)
+            remember(r, bytes, used, whole);
+    }
+    if (r->state == H1_MORE && r->phase == H1_PHASE_END)
         end_of_message(r);
     else if (r->phase == H1_PHASE_CHUNK_LINE)
         r->used = 0;
-    return piece.taken;
+    return used;
 }
 
 static size_t feed_trailer(struct h1_response *r, char *bytes, size_t len)
@@ -203,7 +258,32 @@ static size_t feed_trailer(struct h1_response *r, char *bytes, size_t len)
     return used;
 }
 
+enum h1_state h1_response_skip(struct h1_response *r, uint64_t n)
+{
+    if (r->phase == H1_PHASE_UNTIL_EOF)
+        return r->state;
+    r->left -= n;
+    if (r->left == 0) {
+        r->phase = H1_PHASE_END;
+        end_of_message(r);
+    }
+    return r->state;
+}
+
+uint64_t h1_response_skippable(const struct h1_response *r)
+{
+    return r->phase == H1_PHASE_BODY || r->phase == H1_PHASE_UNTIL_EOF ? r->left : 0;
+}
+
 static size_t feed_body(struct h1_response *r, char *bytes, size_t len)
+{
+    (void)bytes;
+    size_t used = len < r->left ? len : (size_t)r->left;
+    h1_response_skip(r, used);
+    return used;
+}
+
+static size_t feed_chunk_data(struct h1_response *r, char *bytes, size_t len)
 {
     size_t used = 0;
     if (parse(r, bytes, len, &used) && r->phase == H1_PHASE_END)
@@ -271,9 +351,12 @@ static size_t feed_chunk_line(struct h1_response *r, char *bytes, size_t len)
 typedef size_t (*feed_fn)(struct h1_response *r, char *bytes, size_t len);
 
 static const feed_fn feeders[H1_PHASE_END] = {
-    [H1_PHASE_HEAD] = feed_head,       [H1_PHASE_BODY] = feed_body,
-    [H1_PHASE_UNTIL_EOF] = feed_body,  [H1_PHASE_CHUNK_LINE] = feed_chunk_line,
-    [H1_PHASE_CHUNK_DATA] = feed_body, [H1_PHASE_TRAILER] = feed_trailer,
+    [H1_PHASE_HEAD] = feed_head,
+    [H1_PHASE_BODY] = feed_body,
+    [H1_PHASE_UNTIL_EOF] = feed_body,
+    [H1_PHASE_CHUNK_LINE] = feed_chunk_line,
+    [H1_PHASE_CHUNK_DATA] = feed_chunk_data,
+    [H1_PHASE_TRAILER] = feed_trailer,
 };
 
 enum h1_state h1_response_feed(struct h1_response *r, char *bytes, size_t len, size_t *used)

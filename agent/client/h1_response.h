@@ -15,7 +15,11 @@
  * Where one HTTP/1.1 response ends (RFC 9112 section 6): bytes in, state out, no I/O, no clock, no
  * allocation. llhttp parses; what it gets wrong is set right here, see docs/http.md. The result
  * depends neither on llhttp's version nor on how the bytes are cut into calls. Bodies are skipped,
- * not kept.
+ * not kept: those that end by length or with the connection need not even be read
+ * (h1_response_skippable).
+ *
+ * Servers send the same header block again and again. A struct h1_known remembers the last one and
+ * what it meant: bytes that begin with the same block need no parser.
  *
  * Limits, exact to the byte: the final header block H1_HEADER_MAX; 1xx header blocks, trailers and
  * what chunk lines have beyond H1_CHUNK_LINE_FREE bytes each, together H1_HEADER_MAX.
@@ -39,12 +43,26 @@ enum h1_phase {
     H1_PHASE_END
 };
 
+#define H1_KNOWN_MAX 1000
+
+/* One remembered header block of a final response; zeroed = none. Shared by all responses to the
+ * same request on one thread. */
+struct h1_known {
+    size_t len; /* with the empty line; 0 = none */
+    int status;
+    bool keep_alive;
+    enum h1_phase phase; /* what follows: BODY, UNTIL_EOF or END */
+    uint64_t body;
+    char bytes[H1_KNOWN_MAX];
+};
+
 struct h1_response {
     int status;
     bool keep_alive; /* the connection can carry another request (RFC 9112 section 9.3) */
     enum h1_error error;
     /* Private below. */
-    llhttp_t parser;
+    struct h1_known *known;
+    llhttp_t parser; /* set up when the first bytes are not known */
     enum h1_state state;
     enum h1_phase phase;
     struct h1_head head;
@@ -53,13 +71,19 @@ struct h1_response {
     bool extension; /* inside a chunk extension */
     size_t used;    /* bytes of the current header block or chunk line */
     size_t extra;   /* budget left for 1xx, trailers and long chunk lines */
+    uint64_t left;  /* BODY: bytes still to come; UNTIL_EOF: no end */
 };
 
-/* Before the first byte of each response. */
-void h1_response_start(struct h1_response *r, bool head_method);
+/* Before the first byte of each response. known: NULL, or where to look header blocks up; always
+ * the same for the same head_method. */
+void h1_response_start(struct h1_response *r, bool head_method, struct h1_known *known);
 /* Takes bytes up to the end of the response at most; *used says how many. The bytes may be changed
  * (they are looked at only once). After COMPLETE or BROKEN nothing is taken. */
 enum h1_state h1_response_feed(struct h1_response *r, char *bytes, size_t len, size_t *used);
+/* How many of the next bytes are nothing but body, so that they may be dropped unread; they must be
+ * told to h1_response_skip (which then works like feed). */
+uint64_t h1_response_skippable(const struct h1_response *r);
+enum h1_state h1_response_skip(struct h1_response *r, uint64_t n);
 /* The connection ended. COMPLETE if that is the end of this response, BROKEN if it broke before,
  * MORE = it was cut off. */
 enum h1_state h1_response_eof(struct h1_response *r);

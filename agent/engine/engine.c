@@ -80,15 +80,18 @@ static void send_oldest(struct engine *e, uint64_t now_ns)
     e->cfg.ops->submit(e->client, s.tag, s.due_ns, now_ns);
 }
 
-static void dispatch(struct engine *e, uint64_t now_ns)
+/* fresh: now_ns was read just now, and stands for the first send. */
+static void dispatch(struct engine *e, uint64_t now_ns, bool fresh)
 {
     if (!in_phase(e, ENGINE_SENDING) || e->dispatching)
         return;
     note_due(e, now_ns);
     e->dispatching = true;
     for (int n = 0; n < DISPATCH_MAX && idle(e) > 0; n++) {
-        uint64_t at_ns = stamp(e, now_ns);
-        if (e->pacer.closed)
+        if (pacer_backlog(&e->pacer) == 0 && !e->pacer.closed)
+            break;
+        uint64_t at_ns = fresh && n == 0 ? now_ns : stamp(e, now_ns);
+        if (e->pacer.closed && n > 0)
             note_due(e, at_ns);
         if (pacer_backlog(&e->pacer) == 0 || (at_ns >= e->give_up_ns && !e->pacer.closed))
             break;
@@ -119,7 +122,7 @@ static void on_ready(void *arg, uint64_t now_ns)
 {
     struct engine *e = arg;
     if (in_phase(e, ENGINE_SENDING))
-        dispatch(e, stamp(e, now_ns));
+        dispatch(e, stamp(e, now_ns), true);
     else
         e->idle_seen = idle(e);
 }
@@ -233,7 +236,7 @@ static void step_waiting(struct engine *e, uint64_t now_ns)
 
 static void step_sending(struct engine *e, uint64_t now_ns)
 {
-    dispatch(e, now_ns);
+    dispatch(e, now_ns, e->cfg.now == NULL);
     /* A fresh stamp: the last request was sent after now_ns and has its whole timeout. */
     if (pacer_exhausted(&e->pacer) || now_ns >= e->give_up_ns)
         begin_drain(e, stamp(e, now_ns), e->cfg.timeout_ns, recorder_unsent_no_connection);

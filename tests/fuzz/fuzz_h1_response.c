@@ -8,8 +8,9 @@
 /*
  * Byte 0: bit 0 = HEAD, bit 1 = the connection ends afterwards, bits 2-5 = 1: the stream is
  * repeated past the header limit. Byte 1 seeds the cuts. The rest is what the server sends. The
- * result must not depend on the cuts, nothing is taken after the end, and no response takes more
- * bytes outside its body than the limits allow. No memory is allocated but the copy of the input.
+ * result must not depend on the cuts, nor on what header blocks are known already, nothing is taken
+ * after the end, and no response takes more bytes outside its body than the limits allow. No memory
+ * is allocated but the copy of the input.
  */
 
 #define REPEATED (3 * H1_HEADER_MAX)
@@ -29,12 +30,13 @@ static size_t next_cut(uint32_t *seed)
 }
 
 /* cut: 0 = whole, 1 = byte by byte, else the seed of random cuts. */
-static struct result run(const uint8_t *data, size_t len, int head, int eof, uint32_t cut)
+static struct result run(const uint8_t *data, size_t len, int head, int eof, uint32_t cut,
+                         struct h1_known *known)
 {
     struct h1_response r;
     char *copy = mem_dup(data, len);
     size_t done = 0;
-    h1_response_start(&r, head);
+    h1_response_start(&r, head, known);
     while (done < len && r.state == H1_MORE) {
         size_t n = cut == 0 ? len : cut == 1 ? 1 : next_cut(&cut), used = 0;
         n = n < len - done ? n : len - done;
@@ -77,11 +79,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int repeated = (data[0] & 0x3c) == 4; /* rarely: it is slow */
     uint8_t *all = repeated ? repeat(data + 2, size - 2) : mem_dup(data + 2, size - 2);
     size_t len = repeated ? REPEATED : size - 2;
-    struct result whole = run(all, len, head, eof, 0);
-    struct result bytes = run(all, len, head, eof, repeated ? seed + 256 : 1);
-    struct result cut = run(all, len, head, eof, seed);
+    struct h1_known known = {0};
+    struct result whole = run(all, len, head, eof, 0, NULL);
+    struct result bytes = run(all, len, head, eof, repeated ? seed + 256 : 1, NULL);
+    struct result learnt = run(all, len, head, eof, 0, &known);
+    struct result cut = run(all, len, head, eof, seed, &known);
+    struct result again = run(all, len, head, eof, 0, &known);
     check(&whole, &bytes);
+    check(&whole, &learnt);
     check(&whole, &cut);
+    check(&whole, &again);
     FUZZ_CHECK(whole.state != H1_BROKEN || whole.error != 0);
     mem_free(all);
     return 0;
