@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -28,12 +29,15 @@ struct loop {
     bool stop;
     unsigned holders;
     uint64_t woke_ns; /* of the current turn, 0 = nobody has asked yet */
+    int alarm_fd;     /* exact loop: timerfd of its one timer; else -1 */
 };
 
 struct loop_timer {
     struct event *event;
     loop_timer_fn fn;
     void *arg;
+    int alarm_fd;               /* -1 = libevent's timer */
+    uint64_t wanted_ns, set_ns; /* alarm: when to call fn; when it will ring, that or earlier */
 };
 
 /* --- proof that the timer is precise ---------------------------------------------------------- */
@@ -152,13 +156,13 @@ static enum err check_descriptors(struct errmsg *msg)
 
 /* NO_CACHE_TIME: a timer set late in a long turn counts from now, not from the turn's start.
  * IGNORE_ENV: EVENT_* variables must not be able to swap the measured backend. */
-static struct event_base *open_base(void)
+static struct event_base *open_base(bool exact)
 {
     struct event_config *cfg = event_config_new();
     if (cfg == NULL)
         return NULL;
     struct event_base *base = NULL;
-    int flags = EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_NOLOCK |
+    int flags = (exact ? 0 : EVENT_BASE_FLAG_PRECISE_TIMER) | EVENT_BASE_FLAG_NOLOCK |
                 EVENT_BASE_FLAG_NO_CACHE_TIME | EVENT_BASE_FLAG_IGNORE_ENV;
     if (event_config_set_flag(cfg, flags) == 0)
         base = event_base_new_with_config(cfg);
@@ -166,28 +170,47 @@ static struct event_base *open_base(void)
     return base;
 }
 
-enum err loop_new(struct loop **out, struct errmsg *msg)
+static enum err check_timers(struct event_base *base, struct errmsg *msg)
+{
+    if (!clock_is_precise(base))
+        return errmsg_set(msg, ERR_SYSTEM, "libevent %s does not use the precise clock",
+                          event_get_version());
+    return check_timerfd(base, msg);
+}
+
+static enum err new_loop(bool exact, struct loop **out, struct errmsg *msg)
 {
     enum err e = check_descriptors(msg);
     if (e != ERR_OK)
         return e;
-    struct event_base *base = open_base();
+    struct event_base *base = open_base(exact);
     if (base == NULL)
         return errmsg_set(msg, ERR_SYSTEM, "cannot open an event loop: %s", strerror(errno));
-    if (!clock_is_precise(base))
-        e = errmsg_set(msg, ERR_SYSTEM, "libevent %s does not use the precise clock",
-                       event_get_version());
-    if (e == ERR_OK)
-        e = check_timerfd(base, msg);
+    int alarm_fd = -1;
+    if (!exact)
+        e = check_timers(base, msg);
+    else if ((alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) < 0)
+        e = errmsg_set(msg, ERR_SYSTEM, "cannot create a timerfd: %s", strerror(errno));
     if (e != ERR_OK) {
         event_base_free(base);
         return e;
     }
     struct loop *l = mem_calloc(1, sizeof *l);
     l->base = base;
+    l->alarm_fd = alarm_fd;
     SLIST_INIT(&l->signals);
     *out = l;
     return ERR_OK;
+}
+
+enum err loop_new(struct loop **out, struct errmsg *msg)
+{
+    return new_loop(false, out, msg);
+}
+
+enum err loop_new_exact(struct loop **out, struct errmsg *msg)
+{
+    return new_loop(true, out, msg);
 }
 
 void loop_free(struct loop *l)
@@ -201,6 +224,8 @@ void loop_free(struct loop *l)
         mem_free(s);
     }
     event_base_free(l->base);
+    if (l->alarm_fd >= 0)
+        close(l->alarm_fd);
     mem_free(l);
 }
 
@@ -277,17 +302,66 @@ static void *need(void *p, const char *what)
     return p;
 }
 
+/* Never read: setting it again takes the ring back, and edge-triggered it is told only once. */
+static void alarm_set(struct loop_timer *t, uint64_t mono_ns)
+{
+    uint64_t ns = mono_ns > 0 ? mono_ns : 1; /* 0 would mean never */
+    struct itimerspec at = {
+        .it_value = {.tv_sec = (time_t)(ns / NS_PER_SEC), .tv_nsec = (long)(ns % NS_PER_SEC)}};
+    t->set_ns = mono_ns;
+    timerfd_settime(t->alarm_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/* An alarm that rings too early costs an empty turn, moving it a system call each time. */
+static void alarm_at(struct loop_timer *t, uint64_t mono_ns)
+{
+    t->wanted_ns = mono_ns;
+    if (mono_ns < t->set_ns)
+        alarm_set(t, mono_ns);
+}
+
+static void alarm_rang(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    struct loop_timer *t = arg;
+    uint64_t wanted_ns = t->wanted_ns;
+    t->set_ns = NS_NEVER;
+    if (wanted_ns > clock_mono_ns()) {
+        alarm_at(t, wanted_ns);
+        return;
+    }
+    t->wanted_ns = NS_NEVER;
+    t->fn(t->arg); /* may free t */
+}
+
+static struct event *alarm_event(struct loop *l, struct loop_timer *t)
+{
+    t->alarm_fd = l->alarm_fd;
+    t->wanted_ns = t->set_ns = NS_NEVER;
+    struct event *ev = event_new(l->base, l->alarm_fd, EV_READ | EV_PERSIST | EV_ET, alarm_rang, t);
+    if (ev != NULL && event_add(ev, NULL) == 0)
+        return ev;
+    return NULL;
+}
+
 struct loop_timer *loop_timer_new(struct loop *l, loop_timer_fn fn, void *arg)
 {
     struct loop_timer *t = mem_calloc(1, sizeof *t);
     t->fn = fn;
     t->arg = arg;
-    t->event = need(event_new(l->base, -1, 0, timer_fired, t), "a timer");
+    t->alarm_fd = -1;
+    struct event *ev =
+        l->alarm_fd >= 0 ? alarm_event(l, t) : event_new(l->base, -1, 0, timer_fired, t);
+    t->event = need(ev, "a timer");
     return t;
 }
 
 void loop_timer_at(struct loop_timer *t, uint64_t mono_ns)
 {
+    if (t->alarm_fd >= 0) {
+        alarm_at(t, mono_ns);
+        return;
+    }
     if (mono_ns == NS_NEVER) {
         event_del(t->event);
         return;

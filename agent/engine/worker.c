@@ -242,7 +242,7 @@ static enum err build(struct worker *w, struct errmsg *msg)
     const struct worker_config *cfg = &w->cfg;
     if (cfg->interval_ns == 0)
         return errmsg_set(msg, ERR_INVALID, "interval 0: accepted is at least 1 ns");
-    enum err e = loop_new(&w->loop, msg);
+    enum err e = loop_new_exact(&w->loop, msg);
     if (e == ERR_OK)
         e = mailbox_new(w->loop, on_letter, w, &w->commands, msg);
     if (e != ERR_OK)

@@ -12,12 +12,21 @@
 #include "common/mem.h"
 #include "tests/lib/check_main.h"
 
-static struct loop *open_loop(void)
+static enum err (*const kinds[])(struct loop **out, struct errmsg *msg) = {loop_new,
+                                                                           loop_new_exact};
+#define KINDS 2
+
+static struct loop *open_kind(int kind)
 {
     struct loop *l = NULL;
     struct errmsg msg = {{0}};
-    ck_assert_msg(loop_new(&l, &msg) == ERR_OK, "%s", msg.text);
+    ck_assert_msg(kinds[kind](&l, &msg) == ERR_OK, "%s", msg.text);
     return l;
+}
+
+static struct loop *open_loop(void)
+{
+    return open_kind(0);
 }
 
 struct shot {
@@ -51,7 +60,7 @@ static uint64_t late(const struct shot *s)
 START_TEST(test_timer_is_never_early_and_is_precise)
 {
     uint64_t rng = check_seed(), best = NS_NEVER;
-    struct shot s = {.loop = open_loop()};
+    struct shot s = {.loop = open_kind(_i)};
     s.timer = loop_timer_new(s.loop, shot_fired, &s);
     for (int i = 0; i < 300; i++) {
         s.due_ns = clock_mono_ns() + check_below(&rng, 400 * NS_PER_US);
@@ -92,7 +101,7 @@ END_TEST
 
 START_TEST(test_timer_rearms_itself)
 {
-    struct shot s = {.loop = open_loop(), .rearm = 99};
+    struct shot s = {.loop = open_kind(_i), .rearm = 99};
     s.timer = loop_timer_new(s.loop, shot_fired, &s);
     loop_timer_at(s.timer, 0);
     loop_run(s.loop);
@@ -112,7 +121,7 @@ static void free_self(void *arg)
 
 START_TEST(test_timer_frees_itself_in_its_callback)
 {
-    struct shot s = {.loop = open_loop()};
+    struct shot s = {.loop = open_kind(_i)};
     s.timer = loop_timer_new(s.loop, free_self, &s);
     loop_timer_at(s.timer, 0);
     loop_run(s.loop);
@@ -147,6 +156,31 @@ START_TEST(test_timers_fire_in_order_and_disarm)
 }
 END_TEST
 
+/* An exact timer that is put off rings at its old instant, but nobody hears it. */
+START_TEST(test_exact_timer_moves)
+{
+    struct shot s = {.loop = open_kind(1)};
+    s.timer = loop_timer_new(s.loop, shot_fired, &s);
+    uint64_t now = clock_mono_ns(), limit = now + 10 * NS_PER_SEC;
+    loop_timer_at(s.timer, now + 3600 * NS_PER_SEC);
+    loop_timer_at(s.timer, now + NS_PER_MS);
+    loop_timer_at(s.timer, s.due_ns = now + 5 * NS_PER_MS);
+    while (s.count == 0 && clock_mono_ns() < limit)
+        loop_turn(s.loop, 1);
+    ck_assert_int_eq(s.count, 1);
+    /* Disarmed: only the old ring ends the wait, and only once. */
+    loop_timer_at(s.timer, clock_mono_ns() + NS_PER_MS);
+    loop_timer_at(s.timer, NS_NEVER);
+    loop_turn(s.loop, 1);
+    clock_sleep_until(clock_mono_ns() + 2 * NS_PER_MS);
+    loop_turn(s.loop, 0);
+    ck_assert_int_eq(s.count, 1);
+    ck_assert_int_eq(event_base_get_num_events(loop_base(s.loop), EVENT_BASE_COUNT_ACTIVE), 0);
+    loop_timer_free(s.timer);
+    loop_free(s.loop);
+}
+END_TEST
+
 START_TEST(test_stop_before_run_is_not_lost)
 {
     struct loop *l = open_loop();
@@ -158,7 +192,7 @@ END_TEST
 
 START_TEST(test_turn_without_block_returns)
 {
-    struct shot s = {.loop = open_loop()};
+    struct shot s = {.loop = open_kind(_i)};
     s.timer = loop_timer_new(s.loop, shot_fired, &s);
     loop_timer_at(s.timer, clock_mono_ns() + 3600 * NS_PER_SEC);
     loop_turn(s.loop, 0);
@@ -204,7 +238,7 @@ START_TEST(test_imprecise_base_is_seen)
     ck_assert_int_eq(check_timerfd(coarse, &msg), ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(msg.text, "timerfd"));
     event_base_free(coarse);
-    struct event_base *precise = open_base();
+    struct event_base *precise = open_base(false);
     ck_assert(clock_is_precise(precise));
     ck_assert_int_eq(check_timerfd(precise, NULL), ERR_OK);
     /* Another loop's timerfd must not be taken for this one's. */
@@ -252,13 +286,14 @@ int main(void)
     Suite *s = suite_create("loop");
     TCase *t = tcase_create("loop");
     tcase_set_timeout(t, 30);
-    tcase_add_test(t, test_timer_is_never_early_and_is_precise);
+    tcase_add_loop_test(t, test_timer_is_never_early_and_is_precise, 0, KINDS);
     tcase_add_test(t, test_timer_set_in_a_long_turn_is_not_early);
-    tcase_add_test(t, test_timer_rearms_itself);
-    tcase_add_test(t, test_timer_frees_itself_in_its_callback);
+    tcase_add_loop_test(t, test_timer_rearms_itself, 0, KINDS);
+    tcase_add_loop_test(t, test_timer_frees_itself_in_its_callback, 0, KINDS);
     tcase_add_test(t, test_timers_fire_in_order_and_disarm);
+    tcase_add_test(t, test_exact_timer_moves);
     tcase_add_test(t, test_stop_before_run_is_not_lost);
-    tcase_add_test(t, test_turn_without_block_returns);
+    tcase_add_loop_test(t, test_turn_without_block_returns, 0, KINDS);
     tcase_add_test(t, test_signals_reach_the_loop);
     tcase_add_test(t, test_imprecise_base_is_seen);
     tcase_add_test(t, test_few_descriptors);
