@@ -53,6 +53,17 @@ uint64_t host_fd_limit(void)
     return r.rlim_cur;
 }
 
+uint32_t host_local_ports(void)
+{
+    unsigned first = 0, last = 0;
+    FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+    if (f == NULL)
+        return 0;
+    int n = fscanf(f, "%u %u", &first, &last);
+    fclose(f);
+    return n == 2 && first > 0 && last >= first && last <= UINT16_MAX ? last - first + 1 : 0;
+}
+
 void host_std_fds(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -14,6 +14,8 @@ void host_boot_id(char *buf, size_t cap);
 uint32_t host_cores(void);
 /* Raises the soft limit of open files to the hard one and returns it. */
 uint64_t host_fd_limit(void);
+/* How many local ports the kernel gives to outgoing connections; 0 = unknown. */
+uint32_t host_local_ports(void);
 /* Opens /dev/null for reading in place of standard descriptors that are closed: a socket must not
  * become 1 or 2 and get what is printed. Writing to them still fails. First thing in main. */
 void host_std_fds(void);

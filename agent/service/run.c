@@ -10,6 +10,7 @@
 #include "agent/client/client_h1.h"
 #include "agent/engine/recorder.h"
 #include "agent/engine/worker.h"
+#include "agent/service/preflight.h"
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/log.h"
@@ -162,6 +163,8 @@ static void on_resolved(struct run *r)
     enum err e = r->resolve_err;
     if (e == ERR_OK)
         e = policy_check(r->policy, &r->target, &msg);
+    if (e == ERR_OK)
+        e = preflight_ports(r->part.connections, r->target.n, host_local_ports(), &msg);
     if (e != ERR_OK) {
         refuse(r, msg.text);
         return;
@@ -171,19 +174,6 @@ static void on_resolved(struct run *r)
         e = worker_begin(r, i, &msg);
     if (e != ERR_OK)
         refuse(r, msg.text);
-}
-
-/* A plan whose connections cannot all be open here is refused before anything is sent. */
-static enum err check_descriptors(const struct plan_part *part, struct errmsg *msg)
-{
-    uint64_t limit = host_fd_limit(), reserve = 64;
-    if (part->connections + reserve <= limit)
-        return ERR_OK;
-    return errmsg_set(msg, ERR_REFUSED,
-                      "%" PRIu32 " connections need %" PRIu64
-                      " file descriptors, the limit here is %" PRIu64
-                      " (raise LimitNOFILE= or ulimit -n)",
-                      part->connections, part->connections + reserve, limit);
 }
 
 static void release(struct run *r)
@@ -214,7 +204,7 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     STAILQ_INIT(&r->waiting);
     enum err e = plan_copy(&r->plan, plan);
     if (e == ERR_OK)
-        e = check_descriptors(part, msg);
+        e = preflight_descriptors(part->connections, host_fd_limit(), msg);
     if (e == ERR_OK)
         e = url_parse(r->plan.url, &r->url, msg);
     if (e == ERR_OK)
