@@ -126,6 +126,8 @@ command_for() {
     case $1 in
     hammer | hammer-2) command=("${hammer[@]}" -r "$rate" "$url") ;;
     hammer-closed) command=("${hammer[@]}" "$url") ;;
+    hammer-100ms) command=("${hammer[@]}" -r "$rate" --interval 100ms "$url") ;;
+    hammer-10s) command=("${hammer[@]}" -r "$rate" --interval 10s "$url") ;;
     hammer-quantum) command=("${hammer[@]}" -r "$rate" --dispatch-quantum 250us "$url") ;;
     hammer-spin) command=("${hammer[@]}" -r "$rate" --spin 200us "$url") ;;
     wrk) command=(wrk -t 1 -c "$connections" -d "${duration}s" "$url") ;;

@@ -155,3 +155,16 @@ section_bodies() {
         measure "$tool" --body-size 1000000 && cost_rows "$tool"
     done
 }
+
+# Does handing out a snapshot every 100 ms disturb requests? Judge it over 9 rounds or more.
+section_interval() {
+    local tool
+    rate=2000
+    connections=20
+    cell="$rate/s"
+    for tool in hammer-100ms hammer-10s; do
+        measure "$tool" || continue
+        row "$tool" send_p99_us "$(jq '.lag.send.percentiles["99"] / 1000' "$work/report.json")"
+        cost_rows "$tool"
+    done
+}

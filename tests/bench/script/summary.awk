@@ -60,7 +60,7 @@ function judge(block, tool, base, out,    r, n, a) {
     return 1
 }
 function base_of(block,    i, n, tools) {
-    n = split("hammer-quantum hammer-closed hammer epoll", tools, " ")
+    n = split("hammer-100ms hammer-quantum hammer-closed hammer epoll", tools, " ")
     for (i = 1; i <= n; i++)
         if ((block, tools[i]) in seen_in)
             return tools[i]
