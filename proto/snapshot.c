@@ -182,7 +182,10 @@ static enum err can_add(const struct snapshot *into, const struct snapshot *from
         if (!fits(into->status[i], from->status[i]))
             return ERR_RANGE;
     bool ok = fits(errors_total(into), errors_total(from)) && fits(into->cpu_ns, from->cpu_ns) &&
-              fits(into->backlog, from->backlog) && fits(into->in_flight, from->in_flight) &&
+              fits(into->spin_ns, from->spin_ns) &&
+              fits(into->context_switches, from->context_switches) &&
+              fits(into->preemptions, from->preemptions) && fits(into->backlog, from->backlog) &&
+              fits(into->in_flight, from->in_flight) &&
               into->intervals <= UINT32_MAX - from->intervals;
     return ok ? ERR_OK : ERR_RANGE;
 }
@@ -224,6 +227,9 @@ static void add_gauges(struct snapshot *into, const struct snapshot *from, bool 
         into->in_flight += from->in_flight;
     }
     into->cpu_ns += from->cpu_ns;
+    into->spin_ns += from->spin_ns;
+    into->context_switches += from->context_switches;
+    into->preemptions += from->preemptions;
     into->cpu_busy_ppm = larger(into->cpu_busy_ppm, from->cpu_busy_ppm);
     into->censored_age_ns = larger(into->censored_age_ns, from->censored_age_ns);
 }

@@ -57,8 +57,12 @@ struct snapshot {
     uint64_t backlog;      /* due but not sent at to_ns; gauge: the later one wins, agents add up */
     uint64_t in_flight;    /* the same */
     uint64_t cpu_ns;       /* CPU time of the workers */
-    uint64_t cpu_busy_ppm; /* busiest worker's CPU share in the interval, parts per million; max */
-    uint64_t censored_age_ns; /* largest known age of a request that never completed; max */
+    uint64_t cpu_busy_ppm; /* busiest worker's CPU share in the interval less what it spun, parts
+                              per million; max */
+    uint64_t spin_ns;      /* of cpu_ns: spent waiting for due times with the clock in sight */
+    uint64_t context_switches; /* of the workers */
+    uint64_t preemptions;      /* of these, those against their will */
+    uint64_t censored_age_ns;  /* largest known age of a request that never completed; max */
     size_t n_series;
     struct series *series;                    /* owned, sorted by (stage, name) */
     uint64_t status[SNAPSHOT_STATUS_MAX + 1]; /* by code; below 100 unused */

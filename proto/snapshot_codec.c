@@ -28,14 +28,27 @@ enum series_key {
     {                                                                                              \
         key, #member, type, offsetof(struct snapshot, member), 0, true                             \
     }
+/* Came later: an older agent does not send it. */
+#define LATER(key, type, member)                                                                   \
+    {                                                                                              \
+        key, #member, type, offsetof(struct snapshot, member), 0, false                            \
+    }
 
 static const struct wire_field scalars[] = {
-    SCALAR(1, WIRE_U64, seq),           SCALAR(2, WIRE_U64, from_ns),
-    SCALAR(3, WIRE_U64, to_ns),         SCALAR(4, WIRE_U32, intervals),
-    SCALAR(5, WIRE_BOOL, cumulative),   SCALAR(6, WIRE_U64, backlog),
-    SCALAR(7, WIRE_U64, in_flight),     SCALAR(8, WIRE_U64, cpu_ns),
-    SCALAR(9, WIRE_U64, cpu_busy_ppm),  SCALAR(10, WIRE_U64, censored_age_ns),
+    SCALAR(1, WIRE_U64, seq),
+    SCALAR(2, WIRE_U64, from_ns),
+    SCALAR(3, WIRE_U64, to_ns),
+    SCALAR(4, WIRE_U32, intervals),
+    SCALAR(5, WIRE_BOOL, cumulative),
+    SCALAR(6, WIRE_U64, backlog),
+    SCALAR(7, WIRE_U64, in_flight),
+    SCALAR(8, WIRE_U64, cpu_ns),
+    SCALAR(9, WIRE_U64, cpu_busy_ppm),
+    SCALAR(10, WIRE_U64, censored_age_ns),
     SCALAR(11, WIRE_U64, errors_other),
+    LATER(12, WIRE_U64, spin_ns),
+    LATER(13, WIRE_U64, context_switches),
+    LATER(14, WIRE_U64, preemptions),
 };
 
 /* A histogram on the wire: V2 bytes and the exact figures V2 has no room for. */
@@ -359,7 +372,9 @@ static void check_scalars(struct wire_in *r, const struct snapshot *s)
     if (s->from_ns > s->to_ns || nothing)
         wire_fail(r, ERR_CORRUPT);
     if (s->backlog > SNAPSHOT_COUNT_MAX || s->in_flight > SNAPSHOT_COUNT_MAX ||
-        s->cpu_ns > SNAPSHOT_COUNT_MAX || s->errors_other > SNAPSHOT_COUNT_MAX)
+        s->cpu_ns > SNAPSHOT_COUNT_MAX || s->spin_ns > SNAPSHOT_COUNT_MAX ||
+        s->context_switches > SNAPSHOT_COUNT_MAX || s->preemptions > SNAPSHOT_COUNT_MAX ||
+        s->errors_other > SNAPSHOT_COUNT_MAX)
         wire_fail(r, ERR_RANGE);
 }
 

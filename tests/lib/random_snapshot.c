@@ -44,6 +44,9 @@ struct snapshot *random_snapshot(uint64_t *rng)
     s->in_flight = check_below(rng, 100);
     s->cpu_ns = check_below(rng, 1000000);
     s->cpu_busy_ppm = check_below(rng, 1000000);
+    s->spin_ns = check_below(rng, 1000000);
+    s->context_switches = check_below(rng, 1000000);
+    s->preemptions = check_below(rng, 1000000);
     s->censored_age_ns = check_below(rng, 1000000);
     for (uint64_t i = check_below(rng, 3); i > 0; i--)
         random_series(rng, s);
@@ -76,6 +79,9 @@ void assert_same_snapshot(const struct snapshot *a, const struct snapshot *b)
     ck_assert_uint_eq(a->in_flight, b->in_flight);
     ck_assert_uint_eq(a->cpu_ns, b->cpu_ns);
     ck_assert_uint_eq(a->cpu_busy_ppm, b->cpu_busy_ppm);
+    ck_assert_uint_eq(a->spin_ns, b->spin_ns);
+    ck_assert_uint_eq(a->context_switches, b->context_switches);
+    ck_assert_uint_eq(a->preemptions, b->preemptions);
     ck_assert_uint_eq(a->censored_age_ns, b->censored_age_ns);
     ck_assert_uint_eq(a->n_errors, b->n_errors);
 }

@@ -79,6 +79,9 @@ START_TEST(test_gauges_bounds_and_identity)
                            .in_flight = 3,
                            .cpu_ns = 10,
                            .cpu_busy_ppm = 400,
+                           .spin_ns = 4,
+                           .context_switches = 60,
+                           .preemptions = 7,
                            .censored_age_ns = 9};
     *b = (struct snapshot){.seq = 8,
                            .from_ns = 200,
@@ -88,6 +91,9 @@ START_TEST(test_gauges_bounds_and_identity)
                            .in_flight = 1,
                            .cpu_ns = 20,
                            .cpu_busy_ppm = 300,
+                           .spin_ns = 1,
+                           .context_switches = 10,
+                           .preemptions = 1,
                            .censored_age_ns = 8};
     struct snapshot *same = snapshot_copy(a), *other = snapshot_copy(a);
     add(same, b, true);
@@ -96,6 +102,7 @@ START_TEST(test_gauges_bounds_and_identity)
     ck_assert_uint_eq(same->seq, 7);
     ck_assert(same->from_ns == 100 && same->to_ns == 300 && same->intervals == 3);
     ck_assert(same->cpu_ns == 30 && same->cpu_busy_ppm == 400 && same->censored_age_ns == 9);
+    ck_assert(same->spin_ns == 5 && same->context_switches == 70 && same->preemptions == 8);
     add(other, b, false);
     ck_assert_uint_eq(other->backlog, 7); /* agents add up */
     ck_assert_uint_eq(other->in_flight, 4);
