@@ -23,6 +23,8 @@
 #define PLAN_METHOD_MAX      32
 #define PLAN_THREADS_MAX     256
 #define PLAN_CONNECTIONS_MAX 1000000
+#define PLAN_SPIN_AUTO       UINT64_MAX
+#define PLAN_SPIN_MAX        UINT64_C(1000000000)
 
 struct plan {
     char *url;
@@ -38,6 +40,7 @@ struct plan {
     uint64_t requests;    /* UINT64_MAX = not bounded by count */
     uint64_t timeout_ns;
     uint64_t interval_ns;
+    uint64_t spin_ns;     /* before each due time; PLAN_SPIN_AUTO = the workers find out */
     uint32_t connections; /* whole run; 0 = the default of plan_split */
     uint32_t threads;     /* per agent; 0 = the agent's default */
     bool forever;

@@ -217,11 +217,19 @@ static enum err check_body(const struct plan *p, struct errmsg *msg)
                       p->body_len, PLAN_BODY_MAX);
 }
 
+static enum err check_spin(const struct plan *p, struct errmsg *msg)
+{
+    char text[UNITS_TEXT];
+    if (p->spin_ns <= PLAN_SPIN_MAX || p->spin_ns == PLAN_SPIN_AUTO)
+        return ERR_OK;
+    return option_refuse(row_of("spin"), units_format_duration(p->spin_ns, text), ERR_RANGE, msg);
+}
+
 enum err plan_validate(const struct plan *p, struct errmsg *msg)
 {
     static enum err (*const checks[])(const struct plan *, struct errmsg *) = {
-        check_url,     check_numbers, check_rate,    check_end,
-        check_threads, check_method,  check_headers, check_body,
+        check_url,    check_numbers, check_rate, check_end,  check_threads,
+        check_method, check_headers, check_body, check_spin,
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         enum err e = checks[i](p, msg);

@@ -58,6 +58,7 @@ START_TEST(test_defaults)
     ck_assert_uint_eq(p.requests, UINT64_MAX);
     ck_assert_uint_eq(p.timeout_ns, 2000 * NS_PER_MS);
     ck_assert_uint_eq(p.interval_ns, NS_PER_SEC);
+    ck_assert_uint_eq(p.spin_ns, PLAN_SPIN_AUTO);
     ck_assert(p.connections == 0 && p.threads == 0 && p.headers.n == 0 && p.body == NULL);
     plan_clear(&p);
 }
@@ -77,6 +78,16 @@ START_TEST(test_every_option)
     ck_assert_uint_eq(p.timeout_ns, 500 * NS_PER_MS);
     ck_assert_uint_eq(p.interval_ns, 250 * NS_PER_MS);
     plan_clear(&p);
+    static const struct {
+        char *word;
+        uint64_t ns;
+    } spins[] = {
+        {"auto", PLAN_SPIN_AUTO}, {"0", 0}, {"50", 50000}, {"1ms", 1000000}, {"1s", PLAN_SPIN_MAX}};
+    for (size_t i = 0; i < N_OF(spins); i++) {
+        p = make_ok(LINE("-r1", "--spin", spins[i].word));
+        ck_assert_uint_eq(p.spin_ns, spins[i].ns);
+        plan_clear(&p);
+    }
     p = make_ok(LINE("-R", "0.1", "-n", "5"));
     ck_assert(p.duration_ns == NS_NEVER && p.requests == 5);
     plan_clear(&p);
@@ -118,6 +129,9 @@ START_TEST(test_refused)
          "--interval 50ms: accepted is a duration from 100ms "
          "to 10s"},
         {{"run", "-r1", "--interval", "1"}, "--interval 1: a unit is missing; accepted is"},
+        {{"run", "-r1", "--spin", "2s"}, "--spin 2s: accepted is auto, 0, or a time of at most 1s"},
+        {{"run", "-r1", "--spin", "much"}, "--spin much: accepted is auto, 0, or"},
+        {{"run", "-r1", "--spin", "-1"}, "--spin -1: accepted is auto"},
         {{"run", "-r1", "--forever", "-d5"}, "--forever with -d/--duration 5s: accepted is one of"},
         {{"run", "-r1", "--forever", "-n5"}, "--forever with -n/--requests 5: accepted is one of"},
         {{"run", "-r1", "--data", "x", "--body", "y"}, "--data with --body y: accepted is one of"},
@@ -298,6 +312,7 @@ START_TEST(test_validate_foreign_values)
         {offsetof(struct plan, timeout_ns), true, UINT64_MAX, "--timeout 5124095h"},
         {offsetof(struct plan, interval_ns), true, 0, "--interval 0s: accepted is"},
         {offsetof(struct plan, interval_ns), true, UINT64_MAX, "--interval 5124095h"},
+        {offsetof(struct plan, spin_ns), true, PLAN_SPIN_MAX + 1, "--spin 1"},
         {offsetof(struct plan, duration_ns), true, 0, "--duration 0s: accepted is"},
         {offsetof(struct plan, duration_ns), true, UINT64_MAX, "the run has no end: accepted is"},
         {offsetof(struct plan, requests), true, 0, "--requests 0: accepted is"},

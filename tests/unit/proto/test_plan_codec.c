@@ -58,6 +58,7 @@ static void random_plan(uint64_t *rng, struct plan *p)
     p->threads = (uint32_t)check_below(rng, 5);
     p->connections = check_below(rng, 2) ? 0 : 4 + (uint32_t)check_below(rng, 1000);
     random_request(rng, p);
+    p->spin_ns = check_below(rng, 2) ? PLAN_SPIN_AUTO : check_below(rng, PLAN_SPIN_MAX + 1);
 }
 
 static void assert_same(const struct plan *a, const struct plan *b)
@@ -265,6 +266,34 @@ START_TEST(test_malformed_plans_are_refused)
 }
 END_TEST
 
+/* A plan of a controller that knows no --spin: the agent does as it did then. */
+START_TEST(test_an_older_plan_does_not_spin)
+{
+    static const struct wire_field *const late = &scalars[N_SCALARS - 1];
+    ck_assert_str_eq(late->name, "spin_ns");
+    uint64_t rng = check_seed();
+    struct plan p, back;
+    struct errmsg msg;
+    size_t len;
+    random_plan(&rng, &p);
+    struct wire_out *w = wire_out_new();
+    wire_put_map(w, 3);
+    wire_put_u64(w, PLAN_SCALARS);
+    wire_put_fields(w, scalars, N_SCALARS - 1, &p);
+    put_string(w, PLAN_URL, p.url);
+    put_string(w, PLAN_METHOD, p.method);
+    uint8_t *buf = wire_out_take(w, &len);
+    wire_out_free(w);
+    enum err e = decode(buf, len, &back, &msg);
+    ck_assert_msg(e == ERR_OK, "%s", msg.text);
+    ck_assert_uint_eq(back.spin_ns, 0);
+    ck_assert_uint_eq(back.interval_ns, p.interval_ns);
+    mem_free(buf);
+    plan_clear(&p);
+    plan_clear(&back);
+}
+END_TEST
+
 /* What older programs wrote must stay readable. */
 START_TEST(test_encodings_are_pinned)
 {
@@ -310,6 +339,7 @@ int main(void)
     tcase_add_test(t, test_mutants_are_refused_or_whole);
     tcase_add_test(t, test_the_receiver_checks_for_itself);
     tcase_add_test(t, test_malformed_plans_are_refused);
+    tcase_add_test(t, test_an_older_plan_does_not_spin);
     tcase_add_test(t, test_encodings_are_pinned);
     tcase_add_test(t, test_the_document_agrees);
     suite_add_tcase(s, t);
