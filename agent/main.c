@@ -51,7 +51,7 @@ static void on_signal(int signo, void *arg)
 }
 
 static enum err serve(const struct agent_options *o, const struct policy *policy,
-                      struct errmsg *msg)
+                      const struct placement *placement, struct errmsg *msg)
 {
     struct loop *loop = NULL;
     struct endpoint *endpoint = NULL;
@@ -62,6 +62,7 @@ static enum err serve(const struct agent_options *o, const struct policy *policy
         return e;
     struct endpoint_config cfg = {.loop = loop,
                                   .policy = policy,
+                                  .placement = placement,
                                   .url = o->listen,
                                   .name = o->name != NULL ? o->name : name,
                                   .once = o->once};
@@ -89,6 +90,7 @@ int main(int argc, char **argv)
 {
     struct agent_options o = {0};
     struct policy policy;
+    struct placement placement;
     struct errmsg msg = {{0}};
     size_t n, n_rest = 0;
     const char *rest[1];
@@ -109,6 +111,8 @@ int main(int argc, char **argv)
     }
     if (e == ERR_OK)
         e = agent_options_check(&o, &policy, &msg);
+    if (e == ERR_OK)
+        e = agent_options_placement(&o, &placement, &msg);
     int code = EXIT_BAD_INPUT;
     if (e == ERR_OK) {
         log_open("hammer-agent", o.verbose ? LOG_LEVEL_DEBUG
@@ -119,7 +123,7 @@ int main(int argc, char **argv)
         signal(SIGPIPE, SIG_IGN);
         link_block_signals();
         code = EXIT_COULD_NOT;
-        e = serve(&o, &policy, &msg);
+        e = serve(&o, &policy, &placement, &msg);
     }
     if (e != ERR_OK)
         fprintf(stderr, "hammer-agent: %s\n", msg.text[0] != '\0' ? msg.text : err_str(e));

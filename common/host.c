@@ -40,6 +40,12 @@ uint32_t host_cores(void)
     return n > 0 ? (uint32_t)n : 1;
 }
 
+uint32_t host_cores_online(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (uint32_t)n : 1;
+}
+
 uint64_t host_fd_limit(void)
 {
     struct rlimit r;

@@ -12,6 +12,8 @@
 void host_boot_id(char *buf, size_t cap);
 /* CPUs this process may run on, at least 1. */
 uint32_t host_cores(void);
+/* CPUs of the machine that run, at least 1. */
+uint32_t host_cores_online(void);
 /* Raises the soft limit of open files to the hard one and returns it. */
 uint64_t host_fd_limit(void);
 /* How many local ports the kernel gives to outgoing connections; 0 = unknown. */

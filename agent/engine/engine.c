@@ -314,6 +314,15 @@ uint64_t engine_wake(const struct engine *e)
     return client_ns < phase_ns ? client_ns : phase_ns;
 }
 
+uint64_t engine_due(const struct engine *e)
+{
+    if (in_phase(e, ENGINE_WAITING))
+        return e->pacer.t0_ns;
+    if (!in_phase(e, ENGINE_SENDING) || e->pacer.closed)
+        return NS_NEVER;
+    return pacer_wake(&e->pacer, idle(e));
+}
+
 void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns)
 {
     if (in_phase(e, ENGINE_ENDED))

@@ -69,6 +69,9 @@ void engine_pump(struct engine *e, uint64_t now_ns);
 /* Next instant at which engine_pump must be called if no socket event comes before; NS_NEVER =
  * only events matter. */
 uint64_t engine_wake(const struct engine *e);
+/* When the next request is to leave, as far as that is known: NS_NEVER = no connection is idle for
+ * it, there is none, or it goes by no schedule. May be past. Never before engine_wake. */
+uint64_t engine_due(const struct engine *e);
 /* Nothing more is sent; in-flight requests get drain_ns (at most the timeout). In any phase, any
  * number of times: the earliest end counts. */
 void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns);

@@ -23,8 +23,13 @@ static void add_health(const struct part *p, struct snapshot *s)
     s->backlog += p->backlog;
     s->in_flight += p->in_flight;
     s->cpu_ns += p->cpu_ns;
+    s->spin_ns += p->spin_ns;
+    s->context_switches += p->context_switches;
+    s->preemptions += p->preemptions;
     uint64_t wall_ns = p->wall_ns > SHARE_MIN_NS ? p->wall_ns : SHARE_MIN_NS;
-    uint64_t ppm = (uint64_t)((unsigned __int128)p->cpu_ns * 1000000 / wall_ns);
+    /* A worker that spins is not busy: it has time to give away. */
+    uint64_t busy_ns = clock_elapsed(p->spin_ns, p->cpu_ns);
+    uint64_t ppm = (uint64_t)((unsigned __int128)busy_ns * 1000000 / wall_ns);
     if (ppm > s->cpu_busy_ppm)
         s->cpu_busy_ppm = ppm;
     if (p->censored_age_ns > s->censored_age_ns)

@@ -39,7 +39,9 @@ struct part {
     bool lease_lost;         /* final: it ended because its lease ran out */
     uint64_t from_ns, to_ns; /* ns after t0 */
     uint64_t backlog, in_flight;
-    uint64_t cpu_ns, wall_ns; /* of the worker thread, in this part */
+    uint64_t cpu_ns, wall_ns;               /* of the worker thread, in this part */
+    uint64_t spin_ns;                       /* of cpu_ns: spent waiting for a due time */
+    uint64_t context_switches, preemptions; /* all of them; those against its will */
     uint64_t censored_age_ns;
     struct counters counters;
     uint32_t status[SNAPSHOT_STATUS_MAX + 1];

@@ -8,14 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "agent/engine/engine.h"
 #include "agent/engine/recorder.h"
+#include "agent/engine/spin.h"
 #include "common/clock.h"
 #include "common/loop.h"
 #include "common/mem.h"
 
 #define THREAD_NAME 16 /* the kernel's limit, with the NUL */
+#define GAPS_SEEN   1000
 
 /* Commands are small heap objects, because a halt may come several times: the thread frees them. A
  * part comes home as its own letter. */
@@ -33,6 +36,12 @@ struct command {
     uint64_t ns;          /* ARM: t0; HALT: drain; LEASE: until */
 };
 
+/* What the thread has used up so far. */
+struct usage {
+    uint64_t wall_ns, cpu_ns, spin_ns;
+    uint64_t waits, preemptions; /* context switches: it gave up its core, or was made to */
+};
+
 struct worker {
     struct worker_config cfg;
     struct loop *loop;
@@ -40,6 +49,7 @@ struct worker {
     struct loop_timer *timer;
     struct recorder *recorder;
     struct engine *engine;
+    struct spin spin;
     pthread_t thread;
     bool joined; /* main thread's; everything below is the worker's own */
 
@@ -47,10 +57,10 @@ struct worker {
     bool prepared, started, final; /* reported */
     bool lease_lost;
     uint64_t lease_ns;
-    uint64_t t0_ns;           /* NS_NEVER = not armed */
-    uint64_t first_interval;  /* where the current part begins */
-    uint64_t next_interval;   /* the first one whose end has not come yet */
-    uint64_t cpu_ns, wall_ns; /* at the begin of the current part */
+    uint64_t t0_ns;          /* NS_NEVER = not armed */
+    uint64_t first_interval; /* where the current part begins */
+    uint64_t next_interval;  /* the first one whose end has not come yet */
+    struct usage usage;      /* at the begin of the current part */
     struct worker_status status_prepared, status_started;
 };
 
@@ -66,11 +76,31 @@ static void post_status(struct worker *w, struct worker_status *s, enum worker_r
     mailbox_post(w->cfg.reports, &s->letter);
 }
 
+static struct usage usage_now(const struct worker *w)
+{
+    struct rusage r = {0};
+    getrusage(RUSAGE_THREAD, &r);
+    return (struct usage){.wall_ns = clock_mono_ns(),
+                          .cpu_ns = clock_thread_cpu_ns(),
+                          .spin_ns = w->spin.spent_ns,
+                          .waits = (uint64_t)r.ru_nvcsw,
+                          .preemptions = (uint64_t)r.ru_nivcsw};
+}
+
+static void fill_usage(struct worker *w, struct part *p)
+{
+    struct usage before = w->usage;
+    w->usage = usage_now(w);
+    p->cpu_ns = w->usage.cpu_ns - before.cpu_ns;
+    p->wall_ns = w->usage.wall_ns - before.wall_ns;
+    p->spin_ns = w->usage.spin_ns - before.spin_ns;
+    p->preemptions = w->usage.preemptions - before.preemptions;
+    p->context_switches = p->preemptions + w->usage.waits - before.waits;
+}
+
 /* Fills in what the recorder does not know, and sends the part away. */
 static void post_part(struct worker *w, struct part *p, uint64_t last_interval, uint64_t to_ns)
 {
-    uint64_t cpu_ns = clock_thread_cpu_ns();
-    uint64_t wall_ns = clock_mono_ns();
     p->letter.kind = WORKER_PART;
     p->first_interval = w->first_interval;
     p->last_interval = last_interval;
@@ -78,10 +108,7 @@ static void post_part(struct worker *w, struct part *p, uint64_t last_interval, 
     p->to_ns = to_ns;
     p->backlog = engine_backlog(w->engine);
     p->in_flight = engine_in_flight(w->engine);
-    p->cpu_ns = cpu_ns - w->cpu_ns;
-    p->wall_ns = wall_ns - w->wall_ns;
-    w->cpu_ns = cpu_ns;
-    w->wall_ns = wall_ns;
+    fill_usage(w, p);
     w->first_interval = last_interval + 1;
     mailbox_post(w->cfg.reports, &p->letter);
 }
@@ -133,8 +160,7 @@ static void report(struct worker *w, uint64_t now_ns)
     }
     if (!w->started && phase >= ENGINE_SENDING && now_ns >= w->t0_ns) {
         w->started = true;
-        w->cpu_ns = clock_thread_cpu_ns(); /* preparing and waiting are not part of the load */
-        w->wall_ns = clock_mono_ns();
+        w->usage = usage_now(w); /* preparing and waiting are not part of the load */
         post_status(w, &w->status_started, WORKER_STARTED);
     }
     if (phase == ENGINE_ENDED)
@@ -192,6 +218,38 @@ static void on_timer(void *arg)
     (void)arg; /* it only ends the wait */
 }
 
+static void sleep_until(struct worker *w, const struct spin_step *step, uint64_t now_ns)
+{
+    (void)now_ns;
+    loop_timer_at(w->timer, step->until_ns);
+    loop_turn(w->loop, 1);
+    spin_slept(&w->spin, step->until_ns, clock_mono_ns());
+}
+
+static void poll_sockets(struct worker *w, const struct spin_step *step, uint64_t now_ns)
+{
+    loop_turn(w->loop, 0);
+    spin_polled(&w->spin, step, now_ns, clock_mono_ns());
+}
+
+static void watch_clock(struct worker *w, const struct spin_step *step, uint64_t now_ns)
+{
+    uint64_t last_ns = now_ns, jump_ns = 0;
+    while (last_ns < step->until_ns) {
+        uint64_t at_ns = clock_mono_ns();
+        if (at_ns - last_ns > jump_ns)
+            jump_ns = at_ns - last_ns;
+        last_ns = at_ns;
+    }
+    spin_watched(&w->spin, now_ns, last_ns, jump_ns);
+}
+
+static void (*const waits[])(struct worker *w, const struct spin_step *step, uint64_t now_ns) = {
+    [SPIN_SLEEP] = sleep_until,
+    [SPIN_POLL] = poll_sockets,
+    [SPIN_WATCH] = watch_clock,
+};
+
 static void wait_for_work(struct worker *w)
 {
     uint64_t wake_ns = engine_wake(w->engine);
@@ -200,10 +258,9 @@ static void wait_for_work(struct worker *w)
         wake_ns = boundary_ns;
     if (wake_ns > w->lease_ns && !w->final)
         wake_ns = w->lease_ns;
-    bool sleep = wake_ns > clock_mono_ns();
-    if (sleep)
-        loop_timer_at(w->timer, wake_ns);
-    loop_turn(w->loop, sleep);
+    uint64_t now_ns = clock_mono_ns();
+    struct spin_step step = spin_next(&w->spin, now_ns, engine_due(w->engine), wake_ns);
+    waits[step.action](w, &step, now_ns);
 }
 
 static void check_lease(struct worker *w, uint64_t now_ns)
@@ -214,6 +271,15 @@ static void check_lease(struct worker *w, uint64_t now_ns)
     engine_stop(w->engine, now_ns, 0);
 }
 
+/* Weighted shares have uneven gaps. */
+static uint64_t mean_gap(const struct schedule *s)
+{
+    uint64_t n = s->count > GAPS_SEEN ? GAPS_SEEN : s->count > 0 ? s->count - 1 : 0;
+    if (n == 0 || schedule_is_closed(s))
+        return NS_NEVER;
+    return (schedule_due(s, n) - schedule_due(s, 0)) / n;
+}
+
 static void *worker_main(void *arg)
 {
     struct worker *w = arg;
@@ -222,8 +288,10 @@ static void *worker_main(void *arg)
     name[THREAD_NAME - 1] = '\0';
     pthread_setname_np(pthread_self(), name);
     prctl(PR_SET_TIMERSLACK, 1UL);
-    w->wall_ns = clock_mono_ns();
-    engine_open(w->engine, w->wall_ns);
+    placement_apply(&w->cfg.placement, w->cfg.number);
+    w->usage = usage_now(w);
+    spin_init(&w->spin, w->cfg.spin_ns, mean_gap(&w->cfg.schedule), w->usage.wall_ns);
+    engine_open(w->engine, w->usage.wall_ns);
     while (!w->quit) {
         uint64_t now_ns = clock_mono_ns();
         close_intervals(w, now_ns);

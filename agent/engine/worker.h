@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "agent/client/client.h"
+#include "agent/engine/placement.h"
 #include "common/err.h"
 #include "common/mailbox.h"
 #include "proto/schedule.h"
@@ -26,6 +27,8 @@ struct worker_config {
     uint32_t connections;
     uint64_t timeout_ns;
     uint64_t interval_ns;
+    uint64_t spin_ns; /* spin_init's setting */
+    struct placement placement;
     uint64_t lease_ns;       /* see worker_lease; 0 = none so far */
     struct mailbox *reports; /* to the main loop */
 };

@@ -35,6 +35,11 @@ static const struct option_row rows[] = {
     FLAG(
         insecure_listen, "insecure-listen", "",
         "allow tcp:// on an address that other machines reach: whoever connects commands the load"),
+    TEXT(cpu, "cpu", "", "LIST", "a list of CPUs such as 1 or 0,2-3",
+         "put the load threads on these CPUs, in turn: 1, or 0,2-3 (default: on any)"),
+    FLAG(realtime, "realtime", "",
+         "run the load threads at real-time priority (SCHED_FIFO 1); where that is not allowed, "
+         "warn and go on"),
     FLAG(once, "once", "", "end when the first controller is gone (used by hammer-ctl run)"),
     FLAG(verbose, "verbose", "-v", "log every event"),
     FLAG(help, "help", "-h", "print this help and exit"),
@@ -84,6 +89,13 @@ static enum err check_tcp(const struct agent_options *o, struct errmsg *msg)
                       "(tcp://127.0.0.1:7400) or ipc://PATH; --insecure-listen overrides this on a "
                       "network you trust",
                       o->listen);
+}
+
+enum err agent_options_placement(const struct agent_options *o, struct placement *p,
+                                 struct errmsg *msg)
+{
+    *p = (struct placement){.realtime = o->realtime};
+    return o->cpu != NULL ? placement_parse(p, o->cpu, msg) : ERR_OK;
 }
 
 enum err agent_options_check(const struct agent_options *o, struct policy *policy,

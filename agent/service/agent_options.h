@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/engine/placement.h"
 #include "agent/service/policy.h"
 #include "common/err.h"
 #include "common/option.h"
@@ -15,6 +16,8 @@ struct agent_options {
     char *port_file;
     char *name;
     struct option_list allow;
+    char *cpu;
+    bool realtime;
     bool insecure_listen;
     bool once;
     bool verbose, help, version;
@@ -24,6 +27,9 @@ const struct option_row *agent_options(size_t *n);
 /* Builds the policy, and refuses a listen address that the network could reach. */
 enum err agent_options_check(const struct agent_options *o, struct policy *policy,
                              struct errmsg *msg) MUST_CHECK;
+/* Where the workers shall run. */
+enum err agent_options_placement(const struct agent_options *o, struct placement *p,
+                                 struct errmsg *msg) MUST_CHECK;
 void agent_options_clear(struct agent_options *o);
 
 #endif

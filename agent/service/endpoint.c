@@ -228,7 +228,7 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
     s->orphan_at_ns = cfg->once ? clock_mono_ns() + ORPHAN_NS : NS_NEVER;
     LIST_INIT(&s->conns);
     struct control_config cc = {
-        .env = {.loop = cfg->loop, .policy = cfg->policy},
+        .env = {.loop = cfg->loop, .policy = cfg->policy, .placement = cfg->placement},
         .run = run_ops(),
         .cores = host_cores(),
         .fd_limit = host_fd_limit(),

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/engine/placement.h"
 #include "agent/service/policy.h"
 #include "common/err.h"
 #include "common/loop.h"
@@ -21,8 +22,9 @@ struct endpoint;
 struct endpoint_config {
     struct loop *loop;
     const struct policy *policy;
-    const char *url;  /* where to listen */
-    const char *name; /* agent's name, told to controllers */
+    const struct placement *placement; /* NULL = as it comes; outlives the endpoint */
+    const char *url;                   /* where to listen */
+    const char *name;                  /* agent's name, told to controllers */
     bool once; /* spawned by a controller: stop the loop when its first owner is gone, or when
                   none came within 10 s */
 };

@@ -9,6 +9,7 @@
 
 #include "agent/client/client_h1.h"
 #include "agent/engine/recorder.h"
+#include "agent/engine/spin.h"
 #include "agent/engine/worker.h"
 #include "agent/service/preflight.h"
 #include "common/clock.h"
@@ -57,6 +58,8 @@ struct run {
     run_fn fn;
     void *arg;
     const struct policy *policy;
+    struct placement placement;
+    uint64_t spin_ns; /* the workers' setting */
     struct plan plan;
     struct plan_part part;
     struct url_parts url;
@@ -143,6 +146,8 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
             r->part.connections / r->n_workers + (i < r->part.connections % r->n_workers ? 1 : 0),
         .timeout_ns = r->plan.timeout_ns,
         .interval_ns = r->plan.interval_ns,
+        .spin_ns = r->spin_ns,
+        .placement = r->placement,
         .lease_ns = r->lease_ns,
         .reports = r->reports,
     };
@@ -151,6 +156,21 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
     if (e == ERR_OK)
         e = worker_start(&cfg, &r->workers[i].worker, msg);
     return e;
+}
+
+/* The default must not take a core from somebody who needs it; what the user asks for is done. */
+static uint64_t choose_spin(const struct run *r)
+{
+    if (r->plan.rate.num == 0)
+        return 0; /* nothing is due at an instant */
+    if (r->plan.spin_ns != PLAN_SPIN_AUTO)
+        return r->plan.spin_ns;
+    struct policy loopback;
+    policy_loopback_only(&loopback);
+    bool server_here = policy_check(&loopback, &r->target, NULL) == ERR_OK;
+    uint32_t allowed = placement_cores(&r->placement, host_cores());
+    bool cores = spin_has_cores(r->n_workers, allowed, host_cores_online(), server_here);
+    return cores ? SPIN_AUTO : 0;
 }
 
 static void on_resolved(struct run *r)
@@ -170,6 +190,7 @@ static void on_resolved(struct run *r)
         return;
     }
     sm_move(&r->sm, RUN_STATE_OPENING);
+    r->spin_ns = choose_spin(r);
     for (uint32_t i = 0; i < r->n_workers && e == ERR_OK; i++)
         e = worker_begin(r, i, &msg);
     if (e != ERR_OK)
@@ -195,6 +216,8 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     r->fn = fn;
     r->arg = arg;
     r->policy = env->policy;
+    if (env->placement != NULL)
+        r->placement = *env->placement;
     r->part = *part;
     r->fault = -1;
     r->n_workers = part->threads;

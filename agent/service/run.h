@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/engine/placement.h"
 #include "agent/service/policy.h"
 #include "common/err.h"
 #include "common/loop.h"
@@ -40,6 +41,7 @@ struct run_info {
 struct run_env {
     struct loop *loop;
     const struct policy *policy;
+    const struct placement *placement; /* NULL = as it comes */
 };
 
 typedef void (*run_fn)(void *arg, enum run_event ev, struct run_info *info);

@@ -31,6 +31,7 @@ START_TEST(test_phases_in_order)
     struct engine *e = r->engine;
     ck_assert_int_eq(engine_phase(e), ENGINE_WAITING);
     ck_assert_uint_eq(engine_wake(e), T0);
+    ck_assert_uint_eq(engine_due(e), T0);
     ck_assert_uint_eq(engine_connected(e), 3);
     engine_pump(e, T0 - 1);
     ck_assert_int_eq(engine_phase(e), ENGINE_WAITING);
@@ -39,8 +40,10 @@ START_TEST(test_phases_in_order)
     ck_assert_int_eq(engine_phase(e), ENGINE_SENDING);
     ck_assert_uint_eq(engine_in_flight(e), 1);
     ck_assert_uint_eq(engine_wake(e), T0 + 10 * MS);
+    ck_assert_uint_eq(engine_due(e), T0 + 10 * MS);
     rig_run(r, T0 + 5 * NS_PER_SEC);
     ck_assert_int_eq(engine_phase(e), ENGINE_ENDED);
+    ck_assert_uint_eq(engine_due(e), NS_NEVER);
     rig_close(r);
     rig_free(r);
 }

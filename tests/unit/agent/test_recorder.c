@@ -218,6 +218,25 @@ START_TEST(test_a_short_burst_is_no_overload)
 }
 END_TEST
 
+/* A worker that spins has time to give away. */
+START_TEST(test_spinning_is_not_busy)
+{
+    struct part *p = recorder_take(r, true);
+    struct snapshot *s = snapshot_new();
+    p->cpu_ns = p->wall_ns = NS_PER_SEC;
+    p->spin_ns = NS_PER_SEC * 9 / 10;
+    p->context_switches = 12;
+    p->preemptions = 5;
+    ck_assert_int_eq(part_add_to(p, s), ERR_OK);
+    ck_assert_int_eq(part_add_to(p, s), ERR_OK);
+    ck_assert_uint_eq(s->cpu_busy_ppm, 100000);
+    ck_assert_uint_eq(s->cpu_ns, 2 * NS_PER_SEC);
+    ck_assert_uint_eq(s->spin_ns, NS_PER_SEC * 18 / 10);
+    ck_assert(s->context_switches == 24 && s->preemptions == 10);
+    snapshot_free(s);
+}
+END_TEST
+
 START_TEST(test_part_to_snapshot)
 {
     struct client_result ok = result(OUTCOME_OK, 200, 0, 400, 1000);
@@ -274,6 +293,7 @@ int main(void)
     tcase_add_test(tc, test_no_spare_is_coarser_not_lossy);
     tcase_add_test(tc, test_a_part_comes_home_clean);
     tcase_add_test(tc, test_a_short_burst_is_no_overload);
+    tcase_add_test(tc, test_spinning_is_not_busy);
     tcase_add_test(tc, test_part_to_snapshot);
     suite_add_tcase(s, tc);
     return check_main(s);

@@ -55,6 +55,7 @@ static void on_part(struct boss *b, struct part *p)
     if (!p->final)
         ck_assert_uint_eq(p->to_ns, (p->last_interval + 1) * INTERVAL);
     ck_assert(p->cpu_ns <= p->wall_ns + 10 * MS);
+    ck_assert(p->spin_ns <= p->wall_ns + MS && p->preemptions <= p->context_switches);
     if (b->started == b->n) /* the CPU share is the load's: nothing before t0 dilutes it */
         ck_assert_uint_le(p->wall_ns, clock_mono_ns() - b->t0_ns);
     b->next[p->worker] = p->last_interval + 1;
@@ -100,6 +101,7 @@ struct setting {
     uint64_t duration_ns;
     uint32_t workers, connections;
     uint64_t timeout_ns;
+    uint64_t spin_ns;
 };
 
 static void boss_init(struct boss *b, const struct setting *set)
@@ -114,6 +116,7 @@ static void boss_init(struct boss *b, const struct setting *set)
                                     .connections = set->connections,
                                     .timeout_ns = set->timeout_ns,
                                     .interval_ns = INTERVAL,
+                                    .spin_ns = set->spin_ns,
                                     .reports = b->reports};
         ck_assert_int_eq(
             schedule_init(&cfg.schedule, &set->rate, &share, set->duration_ns, UINT64_MAX, &msg),
@@ -185,6 +188,29 @@ START_TEST(test_a_run_adds_up)
     struct hist *h = snapshot_hist(b.sum, HIST_UNCORRECTED);
     ck_assert_uint_ge(hist_min(h), ECHO_DELAY_NS);
     hist_free(h);
+    boss_fini(&b);
+}
+END_TEST
+
+/* A worker that never sleeps, one that does as it sees fit, one that never spins: all serve their
+ * sockets, and what was spent on it is told. The echo comes in the middle of a spin. */
+START_TEST(test_spinning_serves_sockets)
+{
+    static const uint64_t settings[] = {NS_PER_SEC, UINT64_MAX, 0};
+    struct setting set = two_thousand;
+    set.ops = echo_client_ops();
+    set.rate = (struct rate){300, 1};
+    set.workers = 1;
+    set.spin_ns = settings[_i];
+    struct boss b;
+    boss_init(&b, &set);
+    boss_arm(&b);
+    LOOP_WAIT(b.loop, b.finals == b.n);
+    struct counters c = ledger(&b);
+    ck_assert_uint_eq(c.ok, 150);
+    ck_assert_uint_gt(b.sum->context_switches, 0);
+    uint64_t spun = b.sum->spin_ns;
+    ck_assert(_i == 0 ? spun > 50 * MS : _i == 1 ? spun > 0 && spun < 60 * MS : spun == 0);
     boss_fini(&b);
 }
 END_TEST
@@ -448,6 +474,7 @@ int main(void)
     TCase *tc = tcase_create("worker");
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_a_run_adds_up);
+    tcase_add_loop_test(tc, test_spinning_serves_sockets, 0, 3);
     tcase_add_loop_test(tc, test_halts_in_time, 0, 2);
     tcase_add_test(tc, test_frozen_server_still_counts_what_is_due);
     tcase_add_test(tc, test_a_lease_ends_the_load);
