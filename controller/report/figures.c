@@ -85,10 +85,29 @@ double figures_target(const struct result *r)
     return (double)r->plan->rate.num / (double)r->plan->rate.den;
 }
 
+static double worker_share(const struct result *r, const struct result_agent *a, uint64_t ns)
+{
+    return (double)ns / ((double)figures_elapsed_ns(r) * a->threads);
+}
+
 double figures_cpu(const struct result *r, const struct result_agent *a)
 {
     uint64_t elapsed = figures_elapsed_ns(r);
     if (elapsed == 0 || a->threads == 0 || !a->started)
         return -1;
-    return (double)a->total->cpu_ns / ((double)elapsed * a->threads);
+    return worker_share(r, a, a->total->cpu_ns);
+}
+
+struct figures_health figures_health(const struct result *r, const struct result_agent *a)
+{
+    const struct snapshot *s = a->total;
+    double cpu = figures_cpu(r, a);
+    if (cpu < 0)
+        return (struct figures_health){.known = false};
+    return (struct figures_health){.known = true,
+                                   .cpu = cpu,
+                                   .cpu_peak = (double)s->cpu_busy_ppm / 1e6,
+                                   .spin = worker_share(r, a, s->spin_ns),
+                                   .switches = s->context_switches,
+                                   .preemptions = s->preemptions};
 }

@@ -61,4 +61,15 @@ double figures_target(const struct result *r);
 /* Average CPU share of an agent's workers, 1.0 = every one fully busy; negative = not known. */
 double figures_cpu(const struct result *r, const struct result_agent *a);
 
+/* What the agent's workers used up. `known` = it started and ran. */
+struct figures_health {
+    bool known;
+    double cpu, cpu_peak; /* shares of a core: the average, spinning included; the busiest worker
+                             in its busiest interval, less its spinning */
+    double spin;          /* of a core a worker, on average; part of cpu */
+    uint64_t switches;    /* context switches, all */
+    uint64_t preemptions; /* those against a worker's will */
+};
+struct figures_health figures_health(const struct result *r, const struct result_agent *a);
+
 #endif

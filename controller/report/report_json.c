@@ -110,6 +110,7 @@ static json_t *json_plan(const struct result *r)
     set(o, "requests", integer(p->requests));
     set(o, "timeout_ns", integer(p->timeout_ns));
     set(o, "interval_ns", integer(p->interval_ns));
+    set(o, "spin_ns", integer(p->spin_ns));
     set(o, "connections", integer(connections));
     set(o, "threads", p->threads > 0 ? integer(p->threads) : NULL);
     return o;
@@ -117,11 +118,14 @@ static json_t *json_plan(const struct result *r)
 
 static json_t *json_verdict(const struct verdict *v)
 {
-    json_t *o = json_object(), *reasons = json_array();
+    json_t *o = json_object(), *reasons = json_array(), *warnings = json_array();
     for (size_t i = 0; i < v->n_reasons; i++)
         json_array_append_new(reasons, string(v->reasons[i]));
     set(o, "status", json_string(result_status_name(v->status)));
+    for (size_t i = 0; i < v->n_warnings; i++)
+        json_array_append_new(warnings, string(v->warnings[i]));
     set(o, "reasons", reasons);
+    set(o, "warnings", warnings);
     set(o, "exit_code", json_integer(v->exit_code));
     set(o, "server_limited", json_boolean(v->also_server_limited));
     return o;
@@ -294,6 +298,18 @@ static json_t *json_clock(const struct result_agent *a)
     return o;
 }
 
+static json_t *json_health(const struct result *r, const struct result_agent *a)
+{
+    json_t *o = json_object();
+    struct figures_health h = figures_health(r, a);
+    set(o, "cpu", h.known ? real(h.cpu) : NULL);
+    set(o, "cpu_peak", h.known ? real(h.cpu_peak) : NULL);
+    set(o, "spin_share", h.known ? real(h.spin) : NULL);
+    set(o, "context_switches", h.known ? integer(h.switches) : NULL);
+    set(o, "preemptions", h.known ? integer(h.preemptions) : NULL);
+    return o;
+}
+
 static json_t *json_agent(const struct result *r, const struct result_agent *a)
 {
     json_t *o = json_object();
@@ -312,6 +328,7 @@ static json_t *json_agent(const struct result *r, const struct result_agent *a)
     set(o, "checked", json_boolean(a->checked));
     set(o, "cpu", cpu >= 0 ? real(cpu) : NULL);
     set(o, "cpu_peak", a->started ? real((double)a->total->cpu_busy_ppm / 1e6) : NULL);
+    set(o, "health", json_health(r, a));
     set(o, "totals", json_totals(&c));
     set(o, "latency", json_latency(r, a->total));
     set(o, "lag", json_lag(a->total));

@@ -77,6 +77,19 @@ static bool told(const struct result *r, const char *problem)
     return false;
 }
 
+/* One line, below the agent's row. */
+static void health_line(FILE *out, const struct result *r, const struct result_agent *a)
+{
+    struct figures_health h = figures_health(r, a);
+    if (!h.known)
+        return;
+    struct text_flow f = text_begin(out, "    health");
+    text_item(&f, "", "spinning %.1f%% of a core;", h.spin * 100);
+    text_item(&f, " ", "%" PRIu64 " context switches,", h.switches);
+    text_item(&f, " ", "%" PRIu64 " of them preemptions", h.preemptions);
+    text_end(&f);
+}
+
 static void agent_row(FILE *out, const struct result *r, const struct result_agent *a, int width)
 {
     char label[LABEL_MAX + 1], clock[CELL], cpu[CELL], start[UNITS_TEXT];
@@ -92,6 +105,7 @@ static void agent_row(FILE *out, const struct result *r, const struct result_age
     fprintf(out, "    %-*s %-8s%9" PRIu64 "%10s%10s%20s%10s%11s\n", width, label,
             result_agent_state_name(a->state), snapshot_counters(a->total).completed, p50, p99,
             clock, start, cpu);
+    health_line(out, r, a);
     if (a->problem[0] != '\0' && !told(r, a->problem)) {
         struct text_flow f = text_begin(out, "    note");
         text_words(&f, a->problem);

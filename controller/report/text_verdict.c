@@ -49,6 +49,15 @@ static const char *advice(const struct verdict *v, const struct counters *c)
     return NULL;
 }
 
+static void warnings(FILE *out, const struct verdict *v)
+{
+    for (size_t i = 0; i < v->n_warnings; i++) {
+        struct text_flow f = text_begin(out, "Warning");
+        text_words(&f, v->warnings[i]);
+        text_end(&f);
+    }
+}
+
 void text_verdict(FILE *out, const struct result *r, const struct counters *c)
 {
     const struct verdict *v = &r->verdict;
@@ -56,6 +65,7 @@ void text_verdict(FILE *out, const struct result *r, const struct counters *c)
     for (size_t i = 0; i < v->n_reasons; i++)
         point(out, v->reasons[i]);
     failures(out, c);
+    warnings(out, v);
     const char *hint = advice(v, c);
     if (hint == NULL)
         return;

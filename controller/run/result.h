@@ -65,7 +65,8 @@ enum result_status {
     STATUS_COUNT
 };
 
-#define VERDICT_REASONS_MAX 16
+#define VERDICT_REASONS_MAX  16
+#define VERDICT_WARNINGS_MAX 4
 
 struct verdict {
     enum result_status status; /* decides the exit code: first of 130, 2, 3, 4, 0 */
@@ -73,6 +74,8 @@ struct verdict {
     int exit_code;
     size_t n_reasons;
     char reasons[VERDICT_REASONS_MAX][256];
+    size_t n_warnings; /* worth knowing, but they decide nothing */
+    char warnings[VERDICT_WARNINGS_MAX][256];
 };
 
 struct result {

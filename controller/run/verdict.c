@@ -11,7 +11,9 @@
 
 #define EXIT_INTERRUPTED     130
 #define LAG_BOUND_MIN        NS_PER_MS
-#define LAG_BOUND_SHARE      4      /* of corrected p50: 25 % */
+#define LAG_BOUND_SHARE      4 /* of corrected p50: 25 % */
+#define LAG_WARN_MIN         (100 * NS_PER_US)
+#define LAG_WARN_SHARE       20     /* of corrected p50: 5 % */
 #define CPU_BOUND_PPM        800000 /* of one core, busiest worker */
 #define SLIVER               10     /* an interval below a tenth of the first */
 #define INTERVALS_BOUND      10     /* one in ten intervals over a bound */
@@ -333,6 +335,49 @@ static bool is_server_limited(struct result *r, const struct counters *c)
     return many || stood;
 }
 
+/* --- warnings: a delay of ours that is still far from spoiling the run, but may be read as the
+ * server's --- */
+
+/* Of a few samples p99 is the slowest, and one late wake-up says nothing about a run. */
+static uint64_t lag_p99(const struct hist *h)
+{
+    if (hist_count(h) < 2)
+        return 0;
+    uint64_t rank = hist_rank(99, hist_count(h)), last = hist_count(h) - 1;
+    uint64_t value = hist_value_at_rank(h, rank < last ? rank : last), max = hist_max(h);
+    return value < max ? value : max; /* a bucket's upper edge lies a little beyond */
+}
+
+static void warn_lag(struct result *r, enum hist_kind kind, const char *what, uint64_t bound_ns)
+{
+    struct verdict *v = &r->verdict;
+    struct hist *h = snapshot_hist(r->total, kind);
+    uint64_t p99_ns = lag_p99(h);
+    hist_free(h);
+    if (p99_ns <= bound_ns || v->n_warnings == VERDICT_WARNINGS_MAX)
+        return;
+    char lag[UNITS_TEXT], bound[UNITS_TEXT];
+    snprintf(v->warnings[v->n_warnings++], sizeof v->warnings[0],
+             "hammer's own %s delay was %s at p99 (more than %s): the slowest latencies contain "
+             "delay of the load machines",
+             what, units_format_latency(p99_ns, lag), units_format_latency(bound_ns, bound));
+}
+
+/* Where the generator is the limit anyway, the reasons say so. */
+static void warn(struct result *r)
+{
+    if (!has_rate(r) || r->verdict.status == STATUS_GENERATOR_LIMITED)
+        return;
+    struct hist *corrected = snapshot_hist(r->total, HIST_CORRECTED);
+    uint64_t bound_ns =
+        hist_count(corrected) > 0 ? hist_value_at_percentile(corrected, 50) / LAG_WARN_SHARE : 0;
+    hist_free(corrected);
+    if (bound_ns < LAG_WARN_MIN)
+        bound_ns = LAG_WARN_MIN;
+    warn_lag(r, HIST_SEND_LAG, "send", bound_ns);
+    warn_lag(r, HIST_RECEIVE, "receive", bound_ns);
+}
+
 /* In the order of the exit codes' precedence (DESIGN section 4): the first that applies decides. */
 static const struct {
     enum result_status status;
@@ -363,4 +408,5 @@ void verdict_eval(struct result *r)
         if (checks[i].status == STATUS_SERVER_LIMITED)
             r->verdict.also_server_limited = true;
     }
+    warn(r);
 }

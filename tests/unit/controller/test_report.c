@@ -49,6 +49,9 @@ static void fill_series(struct snapshot *s, uint64_t n, uint64_t slow)
     s->status[200] = n;
     s->cpu_ns = n * 70000;
     s->cpu_busy_ppm = 120000;
+    s->spin_ns = n * 12000;
+    s->context_switches = n * 2 + 7;
+    s->preemptions = n / 100;
 }
 
 static void fill_agent(struct result_agent *a, size_t i)
@@ -194,6 +197,20 @@ static void spoil_with_errors(struct fixture *f)
     for (uint64_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         snapshot_add_error(s, texts[i], 60 / (i + 1));
 }
+
+/* A warning stands below the verdict and does not change it. */
+START_TEST(test_text_of_a_lag)
+{
+    struct fixture f;
+    fixture_make(&f, 3000, 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct series *s = snapshot_series(f.r->agents[i].total, 0, "");
+        hist_record(series_hist(s, HIST_SEND_LAG), 400000, 60);
+    }
+    finish(&f);
+    check_text(&f, false, false, "lag.txt");
+}
+END_TEST
 
 START_TEST(test_text_with_errors)
 {
@@ -478,6 +495,29 @@ START_TEST(test_json_says_what_is_known)
 }
 END_TEST
 
+/* What the workers used up, and null for one that never ran. */
+START_TEST(test_json_tells_the_agents_health)
+{
+    struct fixture f;
+    fixture_make(&f, 3000, 0);
+    f.r->agents[1].started = false;
+    finish(&f);
+    json_t *o = report_of(&f);
+    const json_t *agents = json_object_get(o, "agents");
+    const json_t *ran = json_object_get(json_array_get(agents, 0), "health");
+    const json_t *did_not = json_object_get(json_array_get(agents, 1), "health");
+    /* 1500 requests a 12 us, 6 s, two workers */
+    ck_assert_double_eq_tol(json_real_value(json_object_get(ran, "spin_share")), 0.0015, 1e-6);
+    ck_assert_double_eq_tol(json_real_value(json_object_get(ran, "cpu_peak")), 0.12, 1e-6);
+    ck_assert_int_eq(number(ran, "context_switches", NULL, NULL, NULL), 3007);
+    ck_assert_int_eq(number(ran, "preemptions", NULL, NULL, NULL), 15);
+    ck_assert(json_is_null(json_object_get(did_not, "spin_share")));
+    ck_assert(json_is_null(json_object_get(did_not, "preemptions")));
+    json_decref(o);
+    result_free(f.r);
+}
+END_TEST
+
 START_TEST(test_json_hides_credentials)
 {
     struct fixture f;
@@ -509,6 +549,7 @@ int main(void)
     TCase *t = tcase_create("all");
     suite_add_tcase(s, t);
     tcase_add_test(t, test_text_of_a_stall);
+    tcase_add_test(t, test_text_of_a_lag);
     tcase_add_test(t, test_text_with_errors);
     tcase_add_test(t, test_text_of_a_lost_agent);
     tcase_add_test(t, test_text_without_data);
@@ -518,6 +559,7 @@ int main(void)
     tcase_add_test(t, test_all_due_is_honest);
     tcase_add_test(t, test_json_matches_its_schema);
     tcase_add_test(t, test_json_says_what_is_known);
+    tcase_add_test(t, test_json_tells_the_agents_health);
     tcase_add_test(t, test_json_hides_credentials);
     tcase_add_test(t, test_find);
     return check_main(s);

@@ -339,6 +339,68 @@ START_TEST(test_table)
 }
 END_TEST
 
+/* 1000 requests of 10 ms, a few of which left `lag_ns` late, or were read late. */
+static void lagging(struct run *run, enum hist_kind kind, uint64_t corrected_ns, uint64_t lag_ns,
+                    uint64_t late)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct series *s = snapshot_series(run->r->agents[i].total, 0, "");
+        hist_record(series_hist(s, HIST_CORRECTED), corrected_ns, 1000);
+        hist_record(series_hist(s, kind), 10000, 1000 - late);
+        hist_record(series_hist(s, kind), lag_ns, late);
+    }
+}
+
+/* A warning is a line and nothing else. */
+START_TEST(test_warnings)
+{
+    static const struct {
+        enum hist_kind kind;
+        uint64_t corrected_ns, lag_ns, late;
+        const char *says; /* NULL = no warning */
+    } cases[] = {
+        {HIST_SEND_LAG, NS_PER_MS, 99000, 20, NULL},
+        {HIST_SEND_LAG, NS_PER_MS, 101000, 20, "send delay was 101"},
+        {HIST_RECEIVE, NS_PER_MS, 101000, 20, "receive delay was 101"},
+        {HIST_SEND_LAG, NS_PER_MS, 900000, 9, NULL}, /* fewer than one in a hundred */
+        {HIST_SEND_LAG, 10 * NS_PER_MS, 480000, 20, NULL},
+        {HIST_SEND_LAG, 10 * NS_PER_MS, 520000, 20, "more than 500"},
+        {HIST_WAIT, NS_PER_MS, NS_PER_SEC, 500, NULL}, /* the server's */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct run run;
+        run_make(&run);
+        lagging(&run, cases[i].kind, cases[i].corrected_ns, cases[i].lag_ns, cases[i].late);
+        evaluate(&run);
+        const struct verdict *v = &run.r->verdict;
+        ck_assert_msg(v->n_warnings == (cases[i].says != NULL), "case %zu: %zu", i, v->n_warnings);
+        ck_assert_msg(v->status == STATUS_VALID && v->exit_code == 0, "case %zu", i);
+        if (cases[i].says != NULL)
+            ck_assert_msg(strstr(v->warnings[0], cases[i].says) != NULL, "case %zu: %s", i,
+                          v->warnings[0]);
+        result_free(run.r);
+    }
+}
+END_TEST
+
+/* Where the reasons have said it already, and where nothing was due at an instant. */
+START_TEST(test_no_warning_is_needed)
+{
+    for (int i = 0; i < 2; i++) {
+        struct run run;
+        run_make(&run);
+        lagging(&run, HIST_RECEIVE, NS_PER_MS, 2 * NS_PER_MS, 500);
+        if (i == 0)
+            receive_lag(&run);
+        else
+            run.plan.rate.num = 0;
+        evaluate(&run);
+        ck_assert_uint_eq(run.r->verdict.n_warnings, 0);
+        result_free(run.r);
+    }
+}
+END_TEST
+
 START_TEST(test_both_limits_are_told)
 {
     struct run run;
@@ -356,6 +418,8 @@ int main(void)
     TCase *t = tcase_create("all");
     suite_add_tcase(s, t);
     tcase_add_loop_test(t, test_table, 0, sizeof rows / sizeof rows[0]);
+    tcase_add_test(t, test_warnings);
+    tcase_add_test(t, test_no_warning_is_needed);
     tcase_add_test(t, test_both_limits_are_told);
     return check_main(s);
 }
