@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "tests/target/arrival.h"
 #include "tests/target/behaviour.h"
 #include "tests/target/request.h"
 
@@ -39,7 +40,8 @@ struct httpd_conn {
     char *out;
     size_t out_off, out_len, out_capacity;
     /* The request being read or held. */
-    uint64_t body_left, read_ns;
+    uint64_t body_left;
+    struct httpd_reqlog_times times;
     uint32_t status;
     bool is_head, http10, closes;
     char *path;
@@ -90,13 +92,14 @@ static void respond(struct httpd *srv, struct httpd_conn *c)
                                                        }));
     c->state = closes ? CONN_ENDING : CONN_HEAD;
     httpd_count_response(srv);
-    httpd_reqlog_add(&srv->log, c->read_ns, clock_mono_ns(), c->path, c->path_len, c->status);
+    c->times.written_ns = clock_mono_ns();
+    httpd_reqlog_add(&srv->log, &c->times, c->path, c->path_len, c->status);
 }
 
 /* The request is read completely: answer it now or set the timer that will. */
 static void complete(struct httpd *srv, struct httpd_conn *c)
 {
-    uint64_t n = httpd_count_request(srv, c->read_ns);
+    uint64_t n = httpd_count_request(srv, c->times.read_ns);
     struct httpd_behaviour b = httpd_behaviour_of(srv->options, n);
     c->status = b.status;
     if (b.pause_ns > 0) {
@@ -109,7 +112,7 @@ static void complete(struct httpd *srv, struct httpd_conn *c)
         return;
     }
     c->state = CONN_HELD;
-    httpd_timers_set(&srv->timers, &c->timer, clock_add(c->read_ns, b.delay_ns));
+    httpd_timers_set(&srv->timers, &c->timer, clock_add(c->times.read_ns, b.delay_ns));
 }
 
 static void take_request(struct httpd *srv, struct httpd_conn *c, const struct httpd_request *r)
@@ -224,15 +227,19 @@ static void advance(struct httpd *srv, struct httpd_conn *c)
 /* False = the connection is broken. Nothing is wrong with reading nothing. */
 static bool fill(struct httpd_conn *c)
 {
+    uint64_t arrived_ns;
     if (c->in_len == c->in_capacity && c->in_capacity < HTTPD_REQUEST_HEAD_MAX) {
         c->in_capacity = c->in_capacity == 0 ? IN_FIRST : c->in_capacity * 4;
         c->in = mem_realloc(c->in, c->in_capacity, 1);
     }
     if (c->in_len == c->in_capacity)
         return true;
-    ssize_t n = recv(c->source.fd, c->in + c->in_len, c->in_capacity - c->in_len, 0);
+    ssize_t n = httpd_arrival_recv(c->source.fd, c->in + c->in_len, c->in_capacity - c->in_len,
+                                   &arrived_ns);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR;
+    if (c->state != CONN_HELD)
+        c->times = (struct httpd_reqlog_times){arrived_ns, clock_mono_ns(), 0};
     c->eof = n == 0;
     c->in_len += (size_t)n;
     return true;
@@ -242,11 +249,8 @@ static void conn_ready(struct source *s, struct httpd *srv, uint32_t events)
 {
     struct httpd_conn *c = (struct httpd_conn *)s;
     bool alive = (events & EPOLLERR) == 0;
-    if (alive && (events & (EPOLLIN | EPOLLHUP)) != 0) {
+    if (alive && (events & (EPOLLIN | EPOLLHUP)) != 0)
         alive = fill(c);
-        if (c->state != CONN_HELD)
-            c->read_ns = clock_mono_ns();
-    }
     if (alive)
         advance(srv, c);
     else
@@ -263,7 +267,8 @@ static void conn_timer(struct httpd_timer *t, void *arg)
     }
     respond(srv, c);
     /* Requests that came meanwhile count as read now: only here are they looked at. */
-    c->read_ns = clock_mono_ns();
+    uint64_t now_ns = clock_mono_ns();
+    c->times = (struct httpd_reqlog_times){now_ns, now_ns, 0};
     advance(srv, c);
 }
 
@@ -281,7 +286,7 @@ void httpd_conn_open(struct httpd *srv, int fd)
 void httpd_conn_close(struct httpd *srv, struct httpd_conn *c)
 {
     if (c->state == CONN_HELD)
-        httpd_reqlog_add(&srv->log, c->read_ns, 0, c->path, c->path_len, 0);
+        httpd_reqlog_add(&srv->log, &c->times, c->path, c->path_len, 0);
     httpd_timers_clear(&srv->timers, &c->timer);
     LIST_REMOVE(c, entry);
     close(c->source.fd);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tests/target/arrival.h"
 #include "tests/target/conn.h"
 #include "tests/target/listener.h"
 
@@ -157,6 +158,8 @@ enum err httpd_init(struct httpd *srv, const struct httpd_options *options, stru
     e = httpd_listener_open(&options->listen, &srv->listener.fd, msg);
     if (e != ERR_OK)
         return e;
+    if (options->log_file != NULL)
+        httpd_arrival_watch(srv->listener.fd);
     if (open_sources(srv) != ERR_OK)
         return errmsg_set(msg, ERR_SYSTEM, "epoll: %s", strerror(errno));
     httpd_timers_set(&srv->timers, &srv->lifetime,

@@ -20,12 +20,12 @@ enum err httpd_reqlog_open(struct httpd_reqlog *log, const char *name, struct er
     return ERR_OK;
 }
 
-void httpd_reqlog_add(struct httpd_reqlog *log, uint64_t read_ns, uint64_t written_ns,
+void httpd_reqlog_add(struct httpd_reqlog *log, const struct httpd_reqlog_times *t,
                       const char *path, size_t path_len, uint32_t status)
 {
     if (log->file != NULL)
-        fprintf(log->file, "%" PRIu64 " %" PRIu64 " %.*s %" PRIu32 "\n", read_ns, written_ns,
-                (int)path_len, path, status);
+        fprintf(log->file, "%" PRIu64 " %" PRIu64 " %.*s %" PRIu32 " %" PRIu64 "\n", t->read_ns,
+                t->written_ns, (int)path_len, path, status, t->arrived_ns);
 }
 
 void httpd_reqlog_flush(struct httpd_reqlog *log)

@@ -207,7 +207,7 @@ START_TEST(test_chunked_and_bad)
 }
 END_TEST
 
-/* The log has each request once, read before written. */
+/* The log has each request once: arrived, then read, then written. */
 START_TEST(test_log)
 {
     char name[] = "/tmp/hammer-target-log-XXXXXX";
@@ -218,12 +218,15 @@ START_TEST(test_log)
     char text[4096];
     start(&r, argv);
     int fd = dial(&r);
+    uint64_t from_ns = clock_mono_ns();
     say(fd, GET GET END);
     hear_all(fd, text, sizeof text);
     finish(&r);
     FILE *f = fdopen(log_fd, "r");
-    unsigned long read_ns, written_ns, status, lines = 0;
-    while (fscanf(f, "%lu %lu / %lu\n", &read_ns, &written_ns, &status) == 3) {
+    unsigned long read_ns, written_ns, status, arrived_ns, lines = 0;
+    while (fscanf(f, "%lu %lu / %lu %lu\n", &read_ns, &written_ns, &status, &arrived_ns) == 4) {
+        ck_assert_uint_ge(arrived_ns, from_ns);
+        ck_assert_uint_le(arrived_ns, read_ns);
         ck_assert_uint_ge(written_ns, read_ns + NS_PER_MS);
         ck_assert_uint_eq(status, 200);
         lines++;
