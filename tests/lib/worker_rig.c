@@ -2,8 +2,11 @@
 #include "tests/lib/worker_rig.h"
 
 #include <check.h>
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/engine/recorder.h"
 #include "common/clock.h"
@@ -91,6 +94,35 @@ static size_t count_tags(const struct worker_rig_plan *plan)
     return single.count;
 }
 
+/* "<ran> <runnable but not running> <slices>" of a thread, ns. */
+static uint64_t stolen_from(const char *task)
+{
+    char path[96];
+    unsigned long ran, waited = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/schedstat", task);
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return 0;
+    if (fscanf(f, "%lu %lu", &ran, &waited) != 2)
+        waited = 0;
+    fclose(f);
+    return waited;
+}
+
+/* Of every thread but this one. */
+static uint64_t stolen_from_workers(void)
+{
+    uint64_t sum_ns = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *d;
+    while (tasks != NULL && (d = readdir(tasks)) != NULL)
+        if (d->d_name[0] != '.' && atol(d->d_name) != (long)getpid())
+            sum_ns += stolen_from(d->d_name);
+    if (tasks != NULL)
+        closedir(tasks);
+    return sum_ns;
+}
+
 void worker_rig_run(struct worker_rig *r, const char *url, const struct worker_rig_plan *plan)
 {
     struct errmsg msg = {{0}};
@@ -107,6 +139,7 @@ void worker_rig_run(struct worker_rig *r, const char *url, const struct worker_r
     for (uint32_t i = 0; i < r->n; i++)
         worker_arm(r->workers[i], r->t0);
     turn_until(r, &r->finals, r->n, plan->duration_ns / NS_PER_MS + 60000);
+    r->stolen_ns = stolen_from_workers();
 }
 
 void worker_rig_close(struct worker_rig *r)

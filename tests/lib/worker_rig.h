@@ -32,6 +32,9 @@ struct worker_rig {
     uint64_t t0;
     size_t tags; /* requests of the whole run; results by tap_result(0 .. tags - 1) */
     struct snapshot *total;
+    /* How long the load threads were kept from running by others (schedstat): a thread that sleeps
+     * or waits for the server adds nothing. 0 when the kernel does not say. */
+    uint64_t stolen_ns;
 
     struct loop *loop;
     struct mailbox *reports;
