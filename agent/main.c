@@ -8,6 +8,7 @@
 
 #include "agent/service/agent_options.h"
 #include "agent/service/endpoint.h"
+#include "agent/service/selftest.h"
 #include "common/host.h"
 #include "common/log.h"
 #include "common/loop.h"
@@ -20,8 +21,11 @@ static void usage(void)
 {
     size_t n;
     const struct option_row *rows = agent_options(&n);
-    printf("usage: hammer-agent --listen URL [flags]\n\n"
-           "Waits for hammer-ctl and sends the load it is told to send.\n\n");
+    printf(
+        "usage: hammer-agent --listen URL [flags]\n"
+        "       hammer-agent selftest [flags]\n\n"
+        "Waits for hammer-ctl and sends the load it is told to send; selftest finds out how much\n"
+        "this host can send on time.\n\n");
     option_help(rows, n, stdout);
 }
 
@@ -95,6 +99,8 @@ int main(int argc, char **argv)
     size_t n, n_rest = 0;
     const char *rest[1];
     host_std_fds();
+    if (argc > 1 && strcmp(argv[1], "selftest") == 0)
+        return selftest_main(argc - 1, argv + 1);
     const struct option_row *rows = agent_options(&n);
     enum err e = option_environment(rows, n, &o, &msg);
     if (e == ERR_OK)
