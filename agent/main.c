@@ -54,6 +54,21 @@ static void on_signal(int signo, void *arg)
         endpoint_shutdown(*endpoint);
 }
 
+/* What the self-test of this host has shown. That there was none is nothing to speak of. */
+static uint64_t tested_rate(const struct agent_options *o)
+{
+    char path[4096];
+    struct errmsg msg = {{0}};
+    if (o->state != NULL)
+        snprintf(path, sizeof path, "%s", o->state);
+    else if (selftest_state_path(path, sizeof path, NULL) != ERR_OK)
+        return 0;
+    uint64_t rate = selftest_state_load(path, &msg);
+    if (msg.text[0] != '\0')
+        log_warn("selftest", "%s", msg.text);
+    return rate;
+}
+
 static enum err serve(const struct agent_options *o, const struct policy *policy,
                       const struct placement *placement, struct errmsg *msg)
 {
@@ -69,6 +84,7 @@ static enum err serve(const struct agent_options *o, const struct policy *policy
                                   .placement = placement,
                                   .url = o->listen,
                                   .name = o->name != NULL ? o->name : name,
+                                  .tested_rate = tested_rate(o),
                                   .once = o->once};
     e = endpoint_new(&cfg, &endpoint, msg);
     if (e == ERR_OK)

@@ -33,7 +33,7 @@ static const struct wire_field welcome_fields[] = {
     STR(3, msg_welcome, agent, REQUIRED),    ID(4, msg_welcome, epoch, REQUIRED),
     STR(5, msg_welcome, boot_id, OPTIONAL),  U32(6, msg_welcome, state, REQUIRED),
     U32(7, msg_welcome, cores, REQUIRED),    U64(8, msg_welcome, fd_limit, OPTIONAL),
-    U64(9, msg_welcome, lease_ms, REQUIRED),
+    U64(9, msg_welcome, lease_ms, REQUIRED), U64(10, msg_welcome, tested_rate, OPTIONAL),
 };
 
 static const struct wire_field refuse_fields[] = {

@@ -91,6 +91,7 @@ struct msg_welcome {
     uint32_t cores;
     uint64_t fd_limit;
     uint64_t lease_ms;
+    uint64_t tested_rate; /* req/s its self-test has shown to be sent on time; 0 = unknown */
 };
 
 struct msg_refuse {

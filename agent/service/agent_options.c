@@ -24,6 +24,8 @@ static const struct option_row rows[] = {
     TEXT(port_file, "port-file", "", "FILE", "a file name",
          "write the URL really listened on to FILE (for port 0)"),
     TEXT(name, "name", "", "NAME", "a name", "this agent's name in reports (default: host name)"),
+    TEXT(state, "state", "", "FILE", "a file name",
+         "result of hammer-agent selftest (default: where selftest stores it)"),
     {.name = "allow-target",
      .aliases = "",
      .type = OPTION_LIST,

@@ -15,6 +15,7 @@ struct agent_options {
     char *listen;
     char *port_file;
     char *name;
+    char *state;
     struct option_list allow;
     char *cpu;
     bool realtime;

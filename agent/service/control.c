@@ -133,6 +133,7 @@ static void welcome(struct control *c)
     m.welcome.cores = c->cfg.cores;
     m.welcome.fd_limit = c->cfg.fd_limit;
     m.welcome.lease_ms = c->lease_ns / NS_PER_MS;
+    m.welcome.tested_rate = c->cfg.tested_rate;
     send_owner(c, &m);
 }
 

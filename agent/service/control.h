@@ -29,6 +29,7 @@ struct control_config {
     uint32_t cores;
     uint64_t fd_limit;
     uint64_t lease_ns;
+    uint64_t tested_rate; /* of the self-test, 0 = unknown */
     void *arg;
     /* Sends to a connection. false = it cannot take more now (snapshots wait for the next tick). */
     bool (*send)(void *arg, void *conn, const struct msg *m);

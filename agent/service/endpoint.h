@@ -25,6 +25,7 @@ struct endpoint_config {
     const struct placement *placement; /* NULL = as it comes; outlives the endpoint */
     const char *url;                   /* where to listen */
     const char *name;                  /* agent's name, told to controllers */
+    uint64_t tested_rate;              /* of the self-test, told to controllers; 0 = unknown */
     bool once; /* spawned by a controller: stop the loop when its first owner is gone, or when
                   none came within 10 s */
 };

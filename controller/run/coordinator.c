@@ -173,6 +173,22 @@ static enum err split(struct coordinator *c, struct errmsg *msg)
     return e;
 }
 
+/* More than the agent's host has shown: not wrong, and the run's own lag will tell, but the user
+ * should know before. A closed loop asks for no rate. */
+static void note_untested(struct coordinator *c, size_t i)
+{
+    const struct coord_agent_info *info = &c->agents[i].info;
+    const struct rate *rate = &c->cfg.plan->rate;
+    if (rate->num == 0 || info->tested_rate == 0)
+        return;
+    double share = (double)rate->num / (double)rate->den * info->part.weight / info->part.total;
+    if (share > (double)info->tested_rate)
+        coord_note(c,
+                   "agent %s is asked for %.0f requests/s; its self-test has shown %" PRIu64
+                   ": it may send late (hammer-agent selftest tests it again)",
+                   coord_address(c, i), share, info->tested_rate);
+}
+
 static void after_gather(struct coordinator *c, uint64_t now_ns)
 {
     struct errmsg msg = {{0}};
@@ -183,6 +199,8 @@ static void after_gather(struct coordinator *c, uint64_t now_ns)
         return;
     }
     c->phase = PHASE_PREPARE;
+    for (size_t i = 0; i < c->n; i++)
+        note_untested(c, i);
     for (size_t i = 0; i < c->n && c->phase == PHASE_PREPARE; i++)
         coord_prepare(c, i, now_ns);
 }

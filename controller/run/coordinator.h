@@ -112,6 +112,7 @@ struct coord_agent_info {
     char problem[256]; /* why refused or lost; what PREPARED complained of */
     char address[96];  /* target address it uses */
     uint32_t cores;
+    uint64_t tested_rate; /* req/s its self-test has shown; 0 = unknown */
     struct plan_part part;
     uint32_t connections_open;
     bool same_clock;   /* same boot id: offset exactly 0 */
