@@ -19,7 +19,8 @@ struct truth_sample {
     uint64_t arrived_ns; /* the request at the server's kernel */
     uint64_t written_ns; /* right before the server's write */
     uint64_t sent_ns;    /* the client's stamps */
-    uint64_t receive_ns; /* between the response's arrival at the client's kernel and its stamp */
+    uint64_t receive_ns; /* between the response's arrival at the client's kernel and its stamp;
+                          * where it was not sampled, from the server's write on */
 };
 
 /* Reads hammer-target's log: one sample per request of the rig, by index. Every request must have
