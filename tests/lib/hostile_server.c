@@ -206,8 +206,9 @@ static void start_peer(struct hostile_server *h, int fd)
     pthread_mutex_lock(&h->lock);
     p->fd = fd;
     pthread_mutex_unlock(&h->lock);
-    must(pthread_create(&p->thread, NULL, run_peer, p) == 0, "pthread_create");
+    /* Before the peer can answer: whoever has its answer sees it counted. */
     atomic_fetch_add(&h->accepted, 1);
+    must(pthread_create(&p->thread, NULL, run_peer, p) == 0, "pthread_create");
 }
 
 static void *run_acceptor(void *arg)
