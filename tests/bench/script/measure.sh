@@ -111,7 +111,7 @@ absent() {
     case $1 in
     hammer-closed) hammer_can 'closed.loop\|full speed' || why="not there yet (closed loop)" ;;
     hammer-quantum) hammer_can '--dispatch-quantum' || why="not there yet (--dispatch-quantum)" ;;
-    hammer-spin) hammer_can '--spin' || why="not there yet (--spin)" ;;
+    hammer-spin | hammer-sleep) hammer_can '--spin' || why="not there yet (--spin)" ;;
     esac
     [ -n "$why" ] || return 1
     [ -n "${told[$section$cell$1]-}" ] || say "$section, $cell, $1: $why"
@@ -129,6 +129,7 @@ command_for() {
     hammer-100ms) command=("${hammer[@]}" -r "$rate" --interval 100ms "$url") ;;
     hammer-10s) command=("${hammer[@]}" -r "$rate" --interval 10s "$url") ;;
     hammer-quantum) command=("${hammer[@]}" -r "$rate" --dispatch-quantum 250us "$url") ;;
+    hammer-sleep) command=("${hammer[@]}" -r "$rate" --spin 0 "$url") ;;
     hammer-spin) command=("${hammer[@]}" -r "$rate" --spin 200us "$url") ;;
     wrk) command=(wrk -t 1 -c "$connections" -d "${duration}s" "$url") ;;
     h2load) command=(h2load --h1 -t 1 -c "$connections" -D "$duration" "$url") ;;

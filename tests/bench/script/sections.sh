@@ -42,12 +42,12 @@ section_dispatch() {
     connections=20
     for rate in 100 1000 10000; do
         cell="$rate/s"
-        dispatch_cell hammer hammer-2 hammer-spin wrk2pace spin
+        dispatch_cell hammer hammer-2 hammer-sleep hammer-spin wrk2pace spin
     done
     rate=50000
     connections=50
     cell="$rate/s"
-    dispatch_cell hammer hammer-spin wrk2pace spin
+    dispatch_cell hammer hammer-sleep hammer-spin wrk2pace spin
 }
 
 # Every due request its own wake-up, or several at a time.
