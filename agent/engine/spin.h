@@ -24,7 +24,7 @@
 #define SPIN_SHARE       20         /* auto: at most 1/20 of a core, 5 % */
 #define SPIN_AUTO_MAX_NS UINT64_C(200000)
 #define SPIN_CREDIT_NS   UINT64_C(1000000)
-#define SPIN_HOLD_NS     UINT64_C(100000000)
+#define SPIN_HOLD_NS     UINT64_C(20000000)
 #define SPIN_JUMP_NS     UINT64_C(50000) /* between two readings of the clock: we did not run */
 #define SPIN_POLL_NS     UINT64_C(10000) /* sockets are looked at so often meanwhile */
 #define SPIN_POLL_MAX_NS UINT64_C(5000)  /* a turn that takes longer did work: that is no spin */
