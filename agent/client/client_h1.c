@@ -21,17 +21,36 @@
 #define SAMPLE_COUNT    256
 
 #define BACKOFF_NS (100 * NS_PER_MS)
+/* So many connections in a row may be lost with their first request before the next one waits: at
+ * full speed a server that throws everybody out would be met with thousands of connects a second.
+ */
+#define BARREN_MAX 5
 
 /* ---- completing a request ---- */
 
-/* The connection is of no further use: report, then replace it at once. */
+static bool is_barren(struct slot *s, enum outcome outcome)
+{
+    /* A timeout took its time already. */
+    if (outcome == OUTCOME_TIMEOUT || s->served > 0)
+        s->barren = 0;
+    else
+        s->barren++;
+    return s->barren > BARREN_MAX;
+}
+
+/* The connection is of no further use: report, then replace it, as a rule at once. */
 static void slot_fail(struct slot *s, enum outcome outcome, int error, uint64_t now_ns)
 {
     struct client_result r = {
         .outcome = outcome, .error = error, .done_ns = now_ns, .receive_ns = UINT64_MAX};
+    bool barren = is_barren(s, outcome);
     conn_close(&s->conn);
     slot_report(s, &r);
-    if (!s->client->stopped)
+    if (s->client->stopped)
+        return;
+    if (barren)
+        slot_back_off(s, now_ns);
+    else
         slot_connect(s, now_ns);
 }
 
@@ -43,6 +62,7 @@ static void slot_complete(struct slot *s, uint64_t now_ns, uint64_t receive_ns, 
                               .done_ns = now_ns,
                               .receive_ns = receive_ns};
     s->served++;
+    s->barren = 0;
     if (!reuse)
         conn_close(&s->conn);
     slot_report(s, &r);

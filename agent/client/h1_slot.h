@@ -46,6 +46,7 @@ struct slot {
     uint32_t addr;            /* index of the address in use */
     uint32_t walked;          /* addresses that failed in a row */
     uint32_t served;          /* responses completed on this connection, saturating is not needed */
+    uint32_t barren;          /* connections in a row that were lost without a single response */
     bool attempted;           /* the first attempt has ended, or is known to be of no use */
     /* The request. */
     struct h1_response response;

@@ -112,6 +112,20 @@ START_TEST(test_no_connect_storm)
 }
 END_TEST
 
+/* Nor when it waits for a request first: five more at once, then ten a second. */
+START_TEST(test_no_storm_of_failing_requests)
+{
+    static const struct hostile_step script[] = {READ, RESET, END};
+    struct fixture f;
+    start(&f, script, 1, 0);
+    uint64_t begin = clock_mono_ns();
+    h1_rig_run(&f.rig, 9);
+    ck_assert_uint_eq(f.rig.outcomes[OUTCOME_READ], 9);
+    ck_assert_uint_ge(clock_mono_ns() - begin, 200 * NS_PER_MS);
+    finish(&f);
+}
+END_TEST
+
 /* A banner before any request is as unasked for as one afterwards. */
 START_TEST(test_banner)
 {
@@ -441,6 +455,7 @@ int main(void)
     tcase_add_test(t, test_close_races_with_the_next_request);
     tcase_add_test(t, test_extra_bytes_on_an_idle_connection);
     tcase_add_test(t, test_no_connect_storm);
+    tcase_add_test(t, test_no_storm_of_failing_requests);
     tcase_add_test(t, test_banner);
     tcase_add_test(t, test_stop_completes_what_is_in_flight);
     tcase_add_test(t, test_idle_connections_serve_in_turn);
