@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An agent whose CLOCK_MONOTONIC is an hour ahead (a time namespace) stands for another machine:
+ * its offset is measured, the bound holds, and it starts and ends with an agent that shares the
+ * controller's clock.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/process.h"
+#include "tests/lib/report.h"
+
+#define AHEAD_S 3600
+
+/* Children started from here on live AHEAD_S in the future. -1 = not allowed here. */
+static int enter_future(void)
+{
+    int back = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
+    if (back < 0 || unshare(CLONE_NEWTIME) != 0)
+        return -1;
+    int fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+    char line[64];
+    int n = snprintf(line, sizeof line, "monotonic %d 0\n", AHEAD_S);
+    ck_assert(fd >= 0 && write(fd, line, (size_t)n) == n);
+    close(fd);
+    return back;
+}
+
+static void check_agents(json_t *r)
+{
+    int64_t offset = report_int(r, "agents.0.clock.offset_ns");
+    int64_t error = report_int(r, "agents.0.clock.error_ns");
+    int64_t wrong = offset - AHEAD_S * (int64_t)NS_PER_SEC;
+    ck_assert(json_is_false(report_at(r, "agents.0.clock.same_clock")));
+    ck_assert_int_gt(error, 0);
+    ck_assert_int_lt(error, 200 * (int64_t)NS_PER_MS);
+    ck_assert_msg(llabs(wrong) <= error, "offset %ld ns wrong, bound %ld ns", (long)wrong,
+                  (long)error);
+    ck_assert(json_is_true(report_at(r, "agents.1.clock.same_clock")));
+    ck_assert_int_eq(report_int(r, "agents.1.clock.offset_ns"), 0);
+    for (int i = 0; i < 2; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "agents.%d.start_error_ns", i);
+        ck_assert_int_ge(report_int(r, path), 0);
+        ck_assert_int_lt(report_int(r, path), (int64_t)NS_PER_SEC);
+        snprintf(path, sizeof path, "agents.%d.totals.ok", i);
+        ck_assert_int_eq(report_int(r, path), 200);
+    }
+}
+
+START_TEST(test_agent_an_hour_ahead)
+{
+    struct target_process target;
+    struct agent_process ahead, here;
+    struct process p;
+    char list[160];
+    target_start(&target, NULL);
+    int back = enter_future();
+    if (back < 0) {
+        printf("skipped: no time namespace here (%s)\n", strerror(errno));
+        target_stop(&target);
+        return;
+    }
+    agent_start(&ahead, NULL);
+    ck_assert_int_eq(setns(back, CLONE_NEWTIME), 0);
+    agent_start(&here, NULL);
+    snprintf(list, sizeof list, "%s,%s", ahead.address, here.address);
+    const char *args[] = {"run", "--agents", list, "-r",       "200",    "-d",
+                          "2",   "-c",       "8",  target.url, "--json", NULL};
+    int code = process_run(&p, "hammer-ctl", args, 30000);
+    printf("%s", code == 0 || code == 4 ? "" : p.err);
+    ck_assert_msg(code == 0 || code == 4, "exit code %d", code);
+    json_t *r = report_parse(p.out);
+    report_check_ledger(r);
+    check_agents(r);
+    json_decref(r);
+    process_end(&p);
+    agent_stop(&ahead);
+    agent_stop(&here);
+    target_stop(&target);
+    close(back);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("clock");
+    TCase *t = tcase_create("clock");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, test_agent_an_hour_ahead);
+    suite_add_tcase(s, t);
+    return check_main(s);
+}
