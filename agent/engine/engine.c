@@ -150,8 +150,9 @@ enum err engine_new(const struct engine_config *cfg, struct engine **out, struct
     e->cfg.env.fault = on_fault;
     e->fault = -1;
     sm_init(&e->phase, phases, ENGINE_PHASES, ENGINE_IDLE, "engine");
-    pacer_init(&e->pacer, &cfg->schedule);
+    pacer_init(&e->pacer, &cfg->schedule, cfg->quantum_ns);
     recorder_closed_loop(cfg->recorder, e->pacer.closed);
+    recorder_late_beyond(cfg->recorder, PACER_LATE_NS + cfg->quantum_ns);
     e->client = mem_calloc(1, cfg->ops->state_size);
     enum err err = cfg->ops->init(e->client, &e->cfg.env, msg);
     if (err != ERR_OK) {
@@ -209,9 +210,12 @@ static void finish(struct engine *e, uint64_t now_ns)
 
 typedef void (*unsent_fn)(struct recorder *r, uint64_t n, uint64_t age_ns);
 
-/* Closes the schedule: what is due and not sent stays so. */
+/* Closes the schedule: what is due and not sent stays so, and nothing that a quantum held back is
+ * forgotten. */
 static void begin_drain(struct engine *e, uint64_t now_ns, uint64_t drain_ns, unsent_fn unsent)
 {
+    pacer_exact(&e->pacer);
+    catch_up(e, now_ns);
     if (pacer_backlog(&e->pacer) > 0) {
         uint64_t age_ns = clock_elapsed(pacer_oldest(&e->pacer).due_ns, now_ns);
         unsent(e->cfg.recorder, pacer_close(&e->pacer), age_ns);
@@ -332,7 +336,6 @@ void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns)
     if (in_phase(e, ENGINE_WAITING))
         step_waiting(e, now_ns); /* t0 may have come without a pump */
     if (in_phase(e, ENGINE_SENDING)) {
-        catch_up(e, now_ns);
         begin_drain(e, now_ns, drain_ns, recorder_unsent_stopped);
     } else if (!in_phase(e, ENGINE_DRAINING)) {
         finish(e, now_ns);

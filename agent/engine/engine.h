@@ -37,6 +37,7 @@ struct engine_config {
     struct client_env env; /* done, ready, fault, arg are filled in by the engine */
     struct recorder *recorder;
     uint64_t timeout_ns;
+    uint64_t quantum_ns; /* dispatch quantum, see pacer.h; at most timeout_ns; 0 = none */
     /* A fresh stamp for each send, so that a burst of due requests records its true send lags
      * (CLOCK_MONOTONIC on a worker); NULL = the now_ns passed in (virtual time). */
     uint64_t (*now)(void);

@@ -3,20 +3,28 @@
 
 #include "common/clock.h"
 
-void pacer_init(struct pacer *p, const struct schedule *s)
+void pacer_init(struct pacer *p, const struct schedule *s, uint64_t quantum_ns)
 {
     *p = (struct pacer){.schedule = *s,
                         .t0_ns = NS_NEVER,
                         .next_ns = NS_NEVER,
                         .end_ns = NS_NEVER,
+                        .quantum_ns = quantum_ns,
                         .closed = schedule_is_closed(s)};
+}
+
+static uint64_t round_up(uint64_t ns, uint64_t quantum_ns)
+{
+    uint64_t over_ns = quantum_ns > 0 ? ns % quantum_ns : 0;
+    return over_ns > 0 ? clock_add(ns, quantum_ns - over_ns) : ns;
 }
 
 static void find_next(struct pacer *p)
 {
-    p->next_ns = p->due == p->schedule.count
-                     ? NS_NEVER
-                     : clock_add(p->t0_ns, schedule_due(&p->schedule, p->due));
+    p->next_ns = NS_NEVER;
+    if (p->due < p->schedule.count)
+        p->next_ns =
+            clock_add(p->t0_ns, round_up(schedule_due(&p->schedule, p->due), p->quantum_ns));
 }
 
 static uint64_t end_of(const struct pacer *p)
@@ -40,9 +48,9 @@ void pacer_start(struct pacer *p, uint64_t t0_ns)
 static uint64_t prompt_until(const struct pacer *p, uint64_t until, uint64_t now_ns, uint64_t idle)
 {
     uint64_t prompt = clock_add(p->due, idle);
-    uint64_t since = now_ns - p->t0_ns;
-    if (prompt < until && since > PACER_LATE_NS) {
-        uint64_t overlooked = schedule_due_until(&p->schedule, since - PACER_LATE_NS - 1);
+    uint64_t since = now_ns - p->t0_ns, late_ns = PACER_LATE_NS + p->quantum_ns;
+    if (prompt < until && since > late_ns) {
+        uint64_t overlooked = schedule_due_until(&p->schedule, since - late_ns - 1);
         if (overlooked > prompt)
             prompt = overlooked;
     }
@@ -114,6 +122,13 @@ uint64_t pacer_wake(const struct pacer *p, uint64_t idle)
 uint64_t pacer_end(const struct pacer *p)
 {
     return p->end_ns;
+}
+
+void pacer_exact(struct pacer *p)
+{
+    p->quantum_ns = 0;
+    if (p->next_ns != NS_NEVER)
+        find_next(p);
 }
 
 uint64_t pacer_close(struct pacer *p)

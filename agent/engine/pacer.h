@@ -18,6 +18,10 @@
  * Within one look at the clock the first slots take the idle connections, the rest is waiting;
  * but slots that were overlooked for more than PACER_LATE_NS while a connection was idle are
  * prompt, however many they are: it was us who slept.
+ *
+ * With a quantum the clock is looked at only from the next multiple of it (after t0) on once a slot
+ * is due, so that several slots leave in one wake-up. Their due times stay what they are; the class
+ * is that of the instant of the look. What the quantum delays is not overlooked.
  */
 
 #define PACER_LATE_NS UINT64_C(1000000)
@@ -26,12 +30,13 @@
 struct pacer {
     struct schedule schedule;
     uint64_t t0_ns;
-    uint64_t due;     /* slots below have become due */
-    uint64_t sent;    /* slots below have been sent (or given up); sent <= due */
-    uint64_t prompt;  /* slots below are prompt, those from here to `due` are waiting */
-    uint64_t next_ns; /* when slot `due` becomes due; NS_NEVER = no more, or not started */
-    uint64_t end_ns;  /* pacer_end, worked out once */
-    bool closed;      /* closed loop: a slot becomes due when a connection is idle for it */
+    uint64_t due;        /* slots below have become due */
+    uint64_t sent;       /* slots below have been sent (or given up); sent <= due */
+    uint64_t prompt;     /* slots below are prompt, those from here to `due` are waiting */
+    uint64_t next_ns;    /* when to look for slot `due`; NS_NEVER = no more, or not started */
+    uint64_t end_ns;     /* pacer_end, worked out once */
+    uint64_t quantum_ns; /* 0 = every slot is looked for at its due time */
+    bool closed;         /* closed loop: a slot becomes due when a connection is idle for it */
 };
 
 struct pacer_slot {
@@ -40,7 +45,7 @@ struct pacer_slot {
     bool waiting;
 };
 
-void pacer_init(struct pacer *p, const struct schedule *s);
+void pacer_init(struct pacer *p, const struct schedule *s, uint64_t quantum_ns);
 void pacer_start(struct pacer *p, uint64_t t0_ns);
 
 /* Closed loop: `idle` slots become due at `now_ns`, while the run lasts.
@@ -57,12 +62,15 @@ void pacer_sent(struct pacer *p);
  * is pacer_end. */
 bool pacer_exhausted(const struct pacer *p);
 
-/* When to look again if no connection becomes free: the next due instant, the past when idle
- * connections and a backlog stand side by side, NS_NEVER when no connection is idle. */
+/* When to look again if no connection becomes free: the next due instant (rounded up to the
+ * quantum), the past when idle connections and a backlog stand side by side, NS_NEVER when no
+ * connection is idle. */
 uint64_t pacer_wake(const struct pacer *p, uint64_t idle);
 
 /* End of the sending period: t0 + duration, or when the request after the last one would be due. */
 uint64_t pacer_end(const struct pacer *p);
+/* No quantum from here on: the next look finds everything that is due by then. */
+void pacer_exact(struct pacer *p);
 /* Nothing more becomes due and the backlog is given up. Returns its size. */
 uint64_t pacer_close(struct pacer *p);
 

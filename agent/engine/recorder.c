@@ -11,6 +11,7 @@
 struct recorder {
     uint32_t worker;
     bool closed;      /* closed loop */
+    uint64_t late_ns; /* a send lag above it is late */
     struct part *now; /* recorded into; NULL after a final part without a spare */
     struct part *spare[RECORDER_PARTS];
     size_t n_spare;
@@ -27,6 +28,7 @@ struct recorder *recorder_new(uint32_t worker)
 {
     struct recorder *r = mem_calloc(1, sizeof *r);
     r->worker = worker;
+    r->late_ns = PACER_LATE_NS;
     r->parts = mem_calloc(RECORDER_PARTS, sizeof *r->parts);
     for (size_t i = 0; i < RECORDER_PARTS; i++) {
         part_init(&r->parts[i], worker);
@@ -51,6 +53,11 @@ void recorder_closed_loop(struct recorder *r, bool closed)
     r->closed = closed;
 }
 
+void recorder_late_beyond(struct recorder *r, uint64_t late_ns)
+{
+    r->late_ns = late_ns;
+}
+
 void recorder_due(struct recorder *r, uint64_t n)
 {
     r->now->counters.scheduled += n;
@@ -68,7 +75,7 @@ void recorder_sent(struct recorder *r, uint64_t due_ns, uint64_t sent_ns, bool w
         hist_rec_record(&p->hists[HIST_WAIT], lag_ns);
         return;
     }
-    if (lag_ns > PACER_LATE_NS)
+    if (lag_ns > r->late_ns)
         p->counters.late++;
     hist_rec_record(&p->hists[HIST_SEND_LAG], lag_ns);
 }

@@ -56,6 +56,8 @@ struct recorder *recorder_new(uint32_t worker);
 void recorder_free(struct recorder *r);
 /* A closed loop has no due times: no corrected latency and no send lag is recorded. */
 void recorder_closed_loop(struct recorder *r, bool closed);
+/* A send lag above this counts as late; PACER_LATE_NS when it is not called. */
+void recorder_late_beyond(struct recorder *r, uint64_t late_ns);
 
 /* Hot path. */
 void recorder_due(struct recorder *r, uint64_t n); /* n requests became due */

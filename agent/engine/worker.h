@@ -27,7 +27,8 @@ struct worker_config {
     uint32_t connections;
     uint64_t timeout_ns;
     uint64_t interval_ns;
-    uint64_t spin_ns; /* spin_init's setting */
+    uint64_t spin_ns;    /* spin_init's setting; not looked at with a quantum */
+    uint64_t quantum_ns; /* dispatch quantum, see pacer.h; 0 = none */
     struct placement placement;
     uint64_t lease_ns;       /* see worker_lease; 0 = none so far */
     struct mailbox *reports; /* to the main loop */

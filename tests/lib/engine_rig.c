@@ -49,7 +49,8 @@ struct rig *rig_new(const struct rig_config *cfg)
 {
     struct rig *r = mem_calloc(1, sizeof *r);
     struct share all = {1, 0, 1, 1, 0};
-    struct engine_config ec = {.timeout_ns = cfg->timeout_ns, .now = cfg->now};
+    struct engine_config ec = {
+        .timeout_ns = cfg->timeout_ns, .quantum_ns = cfg->quantum_ns, .now = cfg->now};
     struct errmsg msg = {{0}};
     r->ops = client_tap_ops();
     ec.ops = &r->ops;

@@ -40,6 +40,7 @@ struct rig_config {
     uint64_t duration_ns, requests;
     uint32_t connections;
     uint64_t timeout_ns, reconnect_ns;
+    uint64_t quantum_ns;
     uint64_t capacity;
     uint64_t (*now)(void);
 };

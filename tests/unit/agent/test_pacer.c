@@ -9,15 +9,21 @@
 #define T0     (77 * NS_PER_SEC)
 #define ROUNDS 100
 
-static struct pacer make(struct rate rate, struct share share, uint64_t duration_ns,
-                         uint64_t requests)
+static struct pacer make_quantum(struct rate rate, struct share share, uint64_t duration_ns,
+                                 uint64_t requests, uint64_t quantum_ns)
 {
     struct schedule s;
     struct errmsg msg = {{0}};
     ck_assert_int_eq(schedule_init(&s, &rate, &share, duration_ns, requests, &msg), ERR_OK);
     struct pacer p;
-    pacer_init(&p, &s);
+    pacer_init(&p, &s, quantum_ns);
     return p;
+}
+
+static struct pacer make(struct rate rate, struct share share, uint64_t duration_ns,
+                         uint64_t requests)
+{
+    return make_quantum(rate, share, duration_ns, requests, 0);
 }
 
 static struct pacer at_rate(uint64_t num, uint64_t den)
@@ -145,14 +151,14 @@ START_TEST(test_end_of_the_period)
 }
 END_TEST
 
-static struct pacer random_pacer(uint64_t *rng)
+static struct pacer random_pacer(uint64_t *rng, uint64_t quantum_ns)
 {
     struct rate rate = {1 + check_below(rng, 20000), 1 + check_below(rng, 50)};
     uint32_t weight = 1 + (uint32_t)check_below(rng, 3), rest = (uint32_t)check_below(rng, 4);
     uint32_t threads = 1 + (uint32_t)check_below(rng, 3);
     struct share share = {weight + rest, (uint32_t)check_below(rng, rest + 1), weight, threads,
                           (uint32_t)check_below(rng, threads)};
-    struct pacer p = make(rate, share, NS_PER_SEC / 2, UINT64_MAX);
+    struct pacer p = make_quantum(rate, share, NS_PER_SEC / 2, UINT64_MAX, quantum_ns);
     pacer_start(&p, T0);
     return p;
 }
@@ -163,7 +169,7 @@ START_TEST(test_every_slot_once_in_order)
 {
     uint64_t rng = check_seed();
     for (int round = 0; round < ROUNDS; round++) {
-        struct pacer p = random_pacer(&rng);
+        struct pacer p = random_pacer(&rng, 0);
         uint64_t now = T0, due = 0, sent = 0, last_due = 0;
         while (!pacer_exhausted(&p)) {
             uint64_t idle = check_below(&rng, 4);
@@ -190,6 +196,104 @@ START_TEST(test_every_slot_once_in_order)
 }
 END_TEST
 
+/* --- with a quantum --- */
+
+static uint64_t random_quantum(uint64_t *rng)
+{
+    return 50 * NS_PER_US + check_below(rng, 950 * NS_PER_US + 1);
+}
+
+/* Who looks whenever asked to: every slot leaves once, in order and at its own due time, from the
+ * next multiple of the quantum on; a look in between finds nothing. */
+START_TEST(test_a_quantum_delays_only_the_wake_up)
+{
+    uint64_t rng = check_seed();
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t quantum = random_quantum(&rng), sent = 0, wake;
+        struct pacer p = random_pacer(&rng, quantum);
+        while ((wake = pacer_wake(&p, 9)) != NS_NEVER) {
+            uint64_t due_ns = T0 + schedule_due(&p.schedule, sent);
+            CHECK_MUST((wake - T0) % quantum == 0);
+            CHECK_MUST(wake >= due_ns && wake - due_ns < quantum);
+            if (wake > due_ns)
+                CHECK_MUST(pacer_advance(&p, wake - 1, 9) == 0);
+            CHECK_MUST(pacer_advance(&p, wake, UINT64_MAX) ==
+                       schedule_due_until(&p.schedule, wake - T0) - sent);
+            while (pacer_backlog(&p) > 0) {
+                struct pacer_slot s = pacer_oldest(&p);
+                CHECK_MUST(s.tag == schedule_index(&p.schedule, sent));
+                CHECK_MUST(s.due_ns == T0 + schedule_due(&p.schedule, sent));
+                CHECK_MUST(s.due_ns <= wake && wake - s.due_ns < quantum);
+                CHECK_MUST(!s.waiting);
+                pacer_sent(&p);
+                sent++;
+            }
+        }
+        CHECK_MUST(pacer_exhausted(&p) && sent == p.schedule.count);
+    }
+}
+END_TEST
+
+/* 10 000/s: without a quantum 10001 wake-ups in a second, with one of 1 ms 1001. */
+START_TEST(test_a_quantum_saves_wake_ups)
+{
+    struct pacer p = make_quantum((struct rate){10000, 1}, (struct share){1, 0, 1, 1, 0},
+                                  NS_PER_SEC + 1, UINT64_MAX, NS_PER_MS);
+    uint64_t wake, wakes = 0, waiting = 0, sent = 0;
+    pacer_start(&p, T0);
+    for (; (wake = pacer_wake(&p, 20)) != NS_NEVER; wakes++) {
+        pacer_advance(&p, wake, 20);
+        for (; pacer_backlog(&p) > 0; sent++) {
+            waiting += pacer_oldest(&p).waiting;
+            pacer_sent(&p);
+        }
+    }
+    ck_assert_uint_eq(wakes, 1001);
+    ck_assert_uint_eq(sent, 10001);
+    ck_assert_uint_eq(waiting, 0);
+}
+END_TEST
+
+/* One idle connection, ten slots in the quantum: nine wait for the server, not for us. Only what is
+ * overdue by more than the quantum and 1 ms was overlooked. */
+START_TEST(test_the_quantum_is_not_overlooking)
+{
+    struct pacer p = make_quantum((struct rate){10000, 1}, (struct share){1, 0, 1, 1, 0}, NS_NEVER,
+                                  UINT64_MAX, NS_PER_MS);
+    unsigned waiting = 0;
+    pacer_start(&p, T0);
+    pacer_advance(&p, T0, 1);
+    send_all(&p, &waiting);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 2 * NS_PER_MS, 1), 20);
+    ck_assert_uint_eq(send_all(&p, &waiting), 20);
+    ck_assert_uint_eq(waiting, 19);
+    waiting = 0;
+    /* Due at 2.1 .. 12 ms, looked for at 12 ms: up to 9.9 ms they are over 2 ms late. */
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 12 * NS_PER_MS, 1), 100);
+    send_all(&p, &waiting);
+    ck_assert_uint_eq(waiting, 21);
+}
+END_TEST
+
+/* A stop between two multiples: what was due until then counts. */
+START_TEST(test_exact_forgets_the_quantum)
+{
+    struct pacer p = make_quantum((struct rate){10000, 1}, (struct share){1, 0, 1, 1, 0}, NS_NEVER,
+                                  UINT64_MAX, NS_PER_MS);
+    pacer_exact(&p); /* not started: nothing to look for */
+    ck_assert_uint_eq(pacer_wake(&p, 1), NS_NEVER);
+    p.quantum_ns = NS_PER_MS;
+    pacer_start(&p, T0);
+    ck_assert_uint_eq(pacer_advance(&p, T0, 1), 1);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 550 * NS_PER_US, 1), 0);
+    pacer_exact(&p);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 550 * NS_PER_US, 1), 5);
+    ck_assert_uint_eq(pacer_close(&p), 6);
+    pacer_exact(&p);
+    ck_assert_uint_eq(pacer_wake(&p, 1), NS_NEVER);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("pacer");
@@ -204,6 +308,10 @@ int main(void)
     tcase_add_test(tc, test_wake);
     tcase_add_test(tc, test_end_of_the_period);
     tcase_add_test(tc, test_every_slot_once_in_order);
+    tcase_add_test(tc, test_a_quantum_delays_only_the_wake_up);
+    tcase_add_test(tc, test_a_quantum_saves_wake_ups);
+    tcase_add_test(tc, test_the_quantum_is_not_overlooking);
+    tcase_add_test(tc, test_exact_forgets_the_quantum);
     suite_add_tcase(s, tc);
     return check_main(s);
 }

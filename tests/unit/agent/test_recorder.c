@@ -90,6 +90,18 @@ START_TEST(test_wait_and_lag_are_apart)
 }
 END_TEST
 
+/* Up to the dispatch quantum it was asked for. */
+START_TEST(test_late_begins_where_it_is_told)
+{
+    recorder_late_beyond(r, 2 * NS_PER_MS);
+    recorder_sent(r, 0, 2 * NS_PER_MS, false);
+    recorder_sent(r, 0, 2 * NS_PER_MS + 1, false);
+    struct part *p = recorder_take(r, true);
+    ck_assert_uint_eq(p->counters.late, 1);
+    ck_assert_uint_eq(p->hists[HIST_SEND_LAG].total, 2);
+}
+END_TEST
+
 START_TEST(test_saturated_is_counted)
 {
     struct client_result res = result(OUTCOME_OK, 200, 0, 5, HIST_HIGHEST + 1);
@@ -286,6 +298,7 @@ int main(void)
     tcase_add_test(tc, test_corrected_counts_from_due);
     tcase_add_test(tc, test_each_outcome_has_its_counter);
     tcase_add_test(tc, test_wait_and_lag_are_apart);
+    tcase_add_test(tc, test_late_begins_where_it_is_told);
     tcase_add_test(tc, test_saturated_is_counted);
     tcase_add_test(tc, test_extra_bytes_are_a_text_only);
     tcase_add_test(tc, test_faults_and_errors_are_bounded);
