@@ -41,7 +41,8 @@
     X(fault_ports, "generator fault: out of local ports (EADDRNOTAVAIL)")                          \
     X(fault_memory, "generator fault: out of kernel memory (ENOBUFS, ENOMEM)")                     \
     X(waited, "requests that waited because every connection was busy")                            \
-    X(late, "requests sent over 1 ms late although a connection was idle")
+    X(late, "requests sent over 1 ms late (a dispatch quantum not counted) although a connection " \
+            "was idle")
 
 struct counters {
 #define X(name, text) uint64_t name;

@@ -25,6 +25,8 @@
 #define PLAN_CONNECTIONS_MAX 1000000
 #define PLAN_SPIN_AUTO       UINT64_MAX
 #define PLAN_SPIN_MAX        UINT64_C(1000000000)
+#define PLAN_QUANTUM_MIN     UINT64_C(50000)
+#define PLAN_QUANTUM_MAX     UINT64_C(1000000)
 
 struct plan {
     char *url;
@@ -40,9 +42,10 @@ struct plan {
     uint64_t requests;    /* UINT64_MAX = not bounded by count */
     uint64_t timeout_ns;
     uint64_t interval_ns;
-    uint64_t spin_ns;     /* before each due time; PLAN_SPIN_AUTO = the workers find out */
-    uint32_t connections; /* whole run; 0 = the default of plan_split */
-    uint32_t threads;     /* per agent; 0 = the agent's default */
+    uint64_t spin_ns;             /* before each due time; PLAN_SPIN_AUTO = the workers find out */
+    uint64_t dispatch_quantum_ns; /* due requests leave at multiples of it; 0 = each on its own */
+    uint32_t connections;         /* whole run; 0 = the default of plan_split */
+    uint32_t threads;             /* per agent; 0 = the agent's default */
     bool forever;
     bool duration_set, requests_set, connections_set, threads_set, rate_set;
 };
@@ -72,7 +75,9 @@ enum err plan_validate(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 /* Splits connections by weight (largest remainder, at least 1 each) and settles the thread count:
  * threads = plan's, else the smaller of 4 and the agent's cores; an explicit -c below the number of
  * workers is an error when -t was explicit, else threads shrink to fit. Sum of connections is the
- * plan's (or, by default, the larger of 50 and the number of workers). n >= 1, weights >= 1. */
+ * plan's (or, by default, the larger of 50 and the number of workers). n >= 1, weights >= 1.
+ * A dispatch quantum above connections / (2 * rate) is an error: the requests of one wake-up would
+ * wait for each other. */
 enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_t *cores, size_t n,
                     struct plan_part *parts, struct errmsg *msg) MUST_CHECK;
 

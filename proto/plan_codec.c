@@ -26,11 +26,17 @@ enum plan_key {
     }
 
 static const struct wire_field scalars[] = {
-    SCALAR(1, WIRE_U64, rate.num),    SCALAR(2, WIRE_U64, rate.den),
-    SCALAR(3, WIRE_U64, duration_ns), SCALAR(4, WIRE_U64, requests),
-    SCALAR(5, WIRE_U64, timeout_ns),  SCALAR(6, WIRE_U64, interval_ns),
-    SCALAR(7, WIRE_U32, connections), SCALAR(8, WIRE_U32, threads),
-    SCALAR(9, WIRE_BOOL, forever),    LATER(11, WIRE_U64, spin_ns),
+    SCALAR(1, WIRE_U64, rate.num),
+    SCALAR(2, WIRE_U64, rate.den),
+    SCALAR(3, WIRE_U64, duration_ns),
+    SCALAR(4, WIRE_U64, requests),
+    SCALAR(5, WIRE_U64, timeout_ns),
+    SCALAR(6, WIRE_U64, interval_ns),
+    SCALAR(7, WIRE_U32, connections),
+    SCALAR(8, WIRE_U32, threads),
+    SCALAR(9, WIRE_BOOL, forever),
+    LATER(11, WIRE_U64, spin_ns),
+    LATER(12, WIRE_U64, dispatch_quantum_ns),
 };
 
 #define N_SCALARS (sizeof scalars / sizeof scalars[0])

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <stdio.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "proto/plan.h"
 
@@ -66,6 +68,30 @@ static enum err settle_total(const struct plan *p, size_t n, const struct plan_p
                       p->connections, n, least);
 }
 
+/* Within a quantum at most half as many requests may become due as there are connections: the other
+ * half is for those in flight. */
+static enum err check_quantum(const struct plan *p, uint64_t connections, struct errmsg *msg)
+{
+    uint64_t ns = p->dispatch_quantum_ns;
+    if (ns == 0 || p->rate.num == 0)
+        return ERR_OK;
+    unsigned __int128 largest =
+        (unsigned __int128)connections * NS_PER_SEC * p->rate.den / 2 / p->rate.num;
+    if (ns <= largest)
+        return ERR_OK;
+    char text[UNITS_TEXT], rate[UNITS_TEXT], most[UNITS_TEXT], accepted[2 * UNITS_TEXT] = "0";
+    uint64_t whole_us = (uint64_t)largest / NS_PER_US * NS_PER_US; /* below ns: it fits */
+    if (whole_us >= PLAN_QUANTUM_MIN)
+        snprintf(accepted, sizeof accepted, "0, or 50us to %s",
+                 units_format_duration(whole_us, most));
+    return errmsg_set(msg, ERR_RANGE,
+                      "--dispatch-quantum %s with --rate %s on %" PRIu64
+                      " connections: accepted is %s (at most connections / (2 * rate)), or more "
+                      "connections",
+                      units_format_duration(ns, text), units_format_rate(&p->rate, rate),
+                      connections, accepted);
+}
+
 /* An agent whose proportional part is below its least gets the least and leaves the sharing; the
  * others share the rest. Repeated, since each one that leaves makes the rest smaller. */
 static void fix_least(uint64_t *left, uint64_t *weight_left, struct plan_part *parts, bool *fixed,
@@ -121,6 +147,8 @@ enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_
         parts[i].connections = p->threads != 0 ? p->threads : 1;
     }
     e = settle_total(p, n, parts, &total, msg);
+    if (e == ERR_OK)
+        e = check_quantum(p, total, msg);
     if (e != ERR_OK)
         return e;
     bool *fixed = mem_calloc(n, sizeof *fixed);

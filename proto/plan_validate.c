@@ -225,11 +225,33 @@ static enum err check_spin(const struct plan *p, struct errmsg *msg)
     return option_refuse(row_of("spin"), units_format_duration(p->spin_ns, text), ERR_RANGE, msg);
 }
 
+static enum err check_quantum(const struct plan *p, struct errmsg *msg)
+{
+    char text[UNITS_TEXT], spin[UNITS_TEXT];
+    uint64_t ns = p->dispatch_quantum_ns;
+    if (ns == 0)
+        return ERR_OK;
+    units_format_duration(ns, text);
+    if (ns < PLAN_QUANTUM_MIN || ns > PLAN_QUANTUM_MAX)
+        return option_refuse(row_of("dispatch-quantum"), text, ERR_RANGE, msg);
+    if (p->rate.num == 0)
+        return errmsg_set(
+            msg, ERR_INVALID,
+            "--dispatch-quantum %s without -r/--rate: in a closed loop nothing is due "
+            "at an instant; accepted is 0, or a rate",
+            text);
+    if (p->spin_ns != 0 && p->spin_ns != PLAN_SPIN_AUTO)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--dispatch-quantum %s with --spin %s: accepted is one of the two", text,
+                          units_format_duration(p->spin_ns, spin));
+    return ERR_OK;
+}
+
 enum err plan_validate(const struct plan *p, struct errmsg *msg)
 {
     static enum err (*const checks[])(const struct plan *, struct errmsg *) = {
         check_url,    check_numbers, check_rate, check_end,  check_threads,
-        check_method, check_headers, check_body, check_spin,
+        check_method, check_headers, check_body, check_spin, check_quantum,
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         enum err e = checks[i](p, msg);

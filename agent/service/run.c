@@ -147,6 +147,7 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
         .timeout_ns = r->plan.timeout_ns,
         .interval_ns = r->plan.interval_ns,
         .spin_ns = r->spin_ns,
+        .quantum_ns = r->plan.dispatch_quantum_ns,
         .placement = r->placement,
         .lease_ns = r->lease_ns,
         .reports = r->reports,

@@ -126,15 +126,19 @@ static enum err check_outputs(const struct option_list *l, struct errmsg *msg)
     return ERR_OK;
 }
 
-/* What no agent's cores can change: at least one connection each, or one for each thread. */
+/* What no agent's cores can change: at least one connection each, or one for each thread, and
+ * enough of them for the dispatch quantum even where all have cores in plenty. */
 static enum err check_connections(const struct plan *p, size_t n, struct errmsg *msg)
 {
-    uint32_t *ones = mem_calloc(n, sizeof *ones);
+    uint32_t *ones = mem_calloc(n, sizeof *ones), *cores = mem_calloc(n, sizeof *cores);
     struct plan_part *parts = mem_calloc(n, sizeof *parts);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         ones[i] = 1;
-    enum err e = plan_split(p, ones, ones, n, parts, msg);
+        cores[i] = UINT32_MAX;
+    }
+    enum err e = plan_split(p, ones, cores, n, parts, msg);
     mem_free(parts);
+    mem_free(cores);
     mem_free(ones);
     return e;
 }

@@ -59,6 +59,7 @@ START_TEST(test_defaults)
     ck_assert_uint_eq(p.timeout_ns, 2000 * NS_PER_MS);
     ck_assert_uint_eq(p.interval_ns, NS_PER_SEC);
     ck_assert_uint_eq(p.spin_ns, PLAN_SPIN_AUTO);
+    ck_assert_uint_eq(p.dispatch_quantum_ns, 0);
     ck_assert(p.connections == 0 && p.threads == 0 && p.headers.n == 0 && p.body == NULL);
     plan_clear(&p);
 }
@@ -313,6 +314,9 @@ START_TEST(test_validate_foreign_values)
         {offsetof(struct plan, interval_ns), true, 0, "--interval 0s: accepted is"},
         {offsetof(struct plan, interval_ns), true, UINT64_MAX, "--interval 5124095h"},
         {offsetof(struct plan, spin_ns), true, PLAN_SPIN_MAX + 1, "--spin 1"},
+        {offsetof(struct plan, dispatch_quantum_ns), true, PLAN_QUANTUM_MIN - 1,
+         "--dispatch-quantum 49.999us: accepted is 0, or"},
+        {offsetof(struct plan, dispatch_quantum_ns), true, UINT64_MAX, "--dispatch-quantum 5124"},
         {offsetof(struct plan, duration_ns), true, 0, "--duration 0s: accepted is"},
         {offsetof(struct plan, duration_ns), true, UINT64_MAX, "the run has no end: accepted is"},
         {offsetof(struct plan, requests), true, 0, "--requests 0: accepted is"},

@@ -59,6 +59,11 @@ static void random_plan(uint64_t *rng, struct plan *p)
     p->connections = check_below(rng, 2) ? 0 : 4 + (uint32_t)check_below(rng, 1000);
     random_request(rng, p);
     p->spin_ns = check_below(rng, 2) ? PLAN_SPIN_AUTO : check_below(rng, PLAN_SPIN_MAX + 1);
+    if (check_below(rng, 2))
+        return;
+    p->spin_ns = check_below(rng, 2) ? PLAN_SPIN_AUTO : 0;
+    p->dispatch_quantum_ns =
+        PLAN_QUANTUM_MIN + check_below(rng, PLAN_QUANTUM_MAX - PLAN_QUANTUM_MIN + 1);
 }
 
 static void assert_same(const struct plan *a, const struct plan *b)
@@ -266,11 +271,13 @@ START_TEST(test_malformed_plans_are_refused)
 }
 END_TEST
 
-/* A plan of a controller that knows no --spin: the agent does as it did then. */
+/* A plan of a controller that knows neither --spin nor --dispatch-quantum: the agent does as it did
+ * then. */
 START_TEST(test_an_older_plan_does_not_spin)
 {
-    static const struct wire_field *const late = &scalars[N_SCALARS - 1];
-    ck_assert_str_eq(late->name, "spin_ns");
+    static const size_t n_older = N_SCALARS - 2;
+    ck_assert_str_eq(scalars[n_older].name, "spin_ns");
+    ck_assert_str_eq(scalars[n_older + 1].name, "dispatch_quantum_ns");
     uint64_t rng = check_seed();
     struct plan p, back;
     struct errmsg msg;
@@ -279,7 +286,7 @@ START_TEST(test_an_older_plan_does_not_spin)
     struct wire_out *w = wire_out_new();
     wire_put_map(w, 3);
     wire_put_u64(w, PLAN_SCALARS);
-    wire_put_fields(w, scalars, N_SCALARS - 1, &p);
+    wire_put_fields(w, scalars, n_older, &p);
     put_string(w, PLAN_URL, p.url);
     put_string(w, PLAN_METHOD, p.method);
     uint8_t *buf = wire_out_take(w, &len);
@@ -287,6 +294,7 @@ START_TEST(test_an_older_plan_does_not_spin)
     enum err e = decode(buf, len, &back, &msg);
     ck_assert_msg(e == ERR_OK, "%s", msg.text);
     ck_assert_uint_eq(back.spin_ns, 0);
+    ck_assert_uint_eq(back.dispatch_quantum_ns, 0);
     ck_assert_uint_eq(back.interval_ns, p.interval_ns);
     mem_free(buf);
     plan_clear(&p);
