@@ -111,6 +111,7 @@ static json_t *json_plan(const struct result *r)
     set(o, "timeout_ns", integer(p->timeout_ns));
     set(o, "interval_ns", integer(p->interval_ns));
     set(o, "spin_ns", integer(p->spin_ns));
+    set(o, "dispatch_quantum_ns", integer(p->dispatch_quantum_ns));
     set(o, "connections", integer(connections));
     set(o, "threads", p->threads > 0 ? integer(p->threads) : NULL);
     return o;

@@ -33,11 +33,15 @@ static void write_load(const struct text *t, const struct plan *p)
 {
     char text[UNITS_TEXT];
     if (p->rate.num == 0)
-        fprintf(t->out, "closed loop at full speed\n");
+        fprintf(t->out, "closed loop at full speed");
     else if (p->rate.den == 1)
-        fprintf(t->out, "open loop @ %" PRIu64 " req/s\n", p->rate.num);
+        fprintf(t->out, "open loop @ %" PRIu64 " req/s", p->rate.num);
     else
-        fprintf(t->out, "open loop @ %s\n", units_format_rate(&p->rate, text));
+        fprintf(t->out, "open loop @ %s", units_format_rate(&p->rate, text));
+    if (p->dispatch_quantum_ns > 0)
+        fprintf(t->out, ", dispatch quantum %s",
+                units_format_duration(p->dispatch_quantum_ns, text));
+    fputc('\n', t->out);
 }
 
 /* Whichever of the two bounds is reached first ends the run. */
@@ -366,12 +370,22 @@ static void lag_count(struct lag_line *l, uint64_t n, const char *what)
         snprintf(l->figures + len, sizeof l->figures - len, "; %" PRIu64 " %s", n, what);
 }
 
+/* Beyond what was asked for. */
+static void write_late(const struct result *r, char *text, size_t size)
+{
+    uint64_t asked_ns = r->plan != NULL ? r->plan->dispatch_quantum_ns : 0;
+    char bound[UNITS_TEXT];
+    snprintf(text, size, "over %s late", units_format_duration(NS_PER_MS + asked_ns, bound));
+}
+
 static void write_lags(const struct text *t)
 {
     struct lag_line lines[] = {lag_line(t, "Send lag", HIST_SEND_LAG, "hammer's own"),
                                lag_line(t, "Receive lag", HIST_RECEIVE, "hammer's own"),
                                lag_line(t, "Connection wait", HIST_WAIT, "the server's")};
-    lag_count(&lines[0], t->c.late, "over 1ms late");
+    char late[UNITS_TEXT + 16];
+    write_late(t->r, late, sizeof late);
+    lag_count(&lines[0], t->c.late, late);
     lag_count(&lines[2], t->c.waited, "waited");
     /* A closed loop owes nothing to a schedule: what was read late is all there is to say. */
     size_t first = t->closed ? 1 : 0, end = t->closed ? 2 : 3;

@@ -320,6 +320,30 @@ START_TEST(test_head_names_both_bounds)
 }
 END_TEST
 
+START_TEST(test_a_quantum_is_stated)
+{
+    struct fixture f;
+    fixture_make(&f, 3000, 0);
+    f.plan.dispatch_quantum_ns = 250 * NS_PER_US;
+    snapshot_series(f.r->agents[0].total, 0, "")->counters.late = 7;
+    finish(&f);
+    char *text = render(&report_text, f.r, false, false);
+    const char *head = strchr(text, '\n') + 1;
+    size_t len = strcspn(head, "\n");
+    static const char want[] = " req/s, dispatch quantum 250us";
+    ck_assert_msg(len > sizeof want &&
+                      strncmp(head + len + 1 - sizeof want, want, sizeof want - 1) == 0,
+                  "%.*s", (int)len, head);
+    ck_assert_ptr_nonnull(strstr(text, "; 7 over 1.25ms late"));
+    check_lines(text);
+    free(text);
+    text = render(&report_json, f.r, false, false);
+    ck_assert_ptr_nonnull(strstr(text, "\"dispatch_quantum_ns\": 250000"));
+    free(text);
+    result_free(f.r);
+}
+END_TEST
+
 START_TEST(test_all_due_is_honest)
 {
     struct fixture f;
@@ -556,6 +580,7 @@ int main(void)
     tcase_add_test(t, test_text_of_a_closed_loop_with_spectrum);
     tcase_add_test(t, test_remarks_stay_in_a_column);
     tcase_add_test(t, test_head_names_both_bounds);
+    tcase_add_test(t, test_a_quantum_is_stated);
     tcase_add_test(t, test_all_due_is_honest);
     tcase_add_test(t, test_json_matches_its_schema);
     tcase_add_test(t, test_json_says_what_is_known);

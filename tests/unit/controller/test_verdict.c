@@ -178,6 +178,24 @@ static void send_lag_rare(struct run *run)
     run->r->n_intervals++;
 }
 
+static void send_lag_of_the_quantum(struct run *run)
+{
+    run->plan.dispatch_quantum_ns = 250 * NS_PER_US;
+    run->r->intervals[4].send_lag_judged = NS_PER_MS + 250 * NS_PER_US;
+}
+
+static void send_lag_beyond_the_quantum(struct run *run)
+{
+    send_lag_of_the_quantum(run);
+    run->r->intervals[4].send_lag_judged++;
+}
+
+static void receive_lag_with_a_quantum(struct run *run)
+{
+    run->plan.dispatch_quantum_ns = NS_PER_MS;
+    run->r->intervals[0].receive_judged = NS_PER_MS + 1;
+}
+
 static void receive_lag(struct run *run)
 {
     run->r->intervals[0].receive_judged = 3 * NS_PER_MS;
@@ -302,6 +320,10 @@ static const struct {
     {"at bound", send_lag_at_bound, STATUS_VALID, 0, 0, ""},
     {"beside p50", send_lag_small_beside_p50, STATUS_VALID, 0, 0, ""},
     {"1 of 11", send_lag_rare, STATUS_VALID, 0, 0, ""},
+    {"quantum", send_lag_of_the_quantum, STATUS_VALID, 0, 0, ""},
+    {"beyond it", send_lag_beyond_the_quantum, STATUS_GENERATOR_LIMITED, 4, 1,
+     "corrected p50, each plus the quantum of 250us) in 1 of 10 intervals"},
+    {"received", receive_lag_with_a_quantum, STATUS_GENERATOR_LIMITED, 4, 1, "receive delay"},
     {"receive", receive_lag, STATUS_GENERATOR_LIMITED, 4, 1, "receive delay"},
     {"tail", lag_only_in_the_tail, STATUS_VALID, 0, 0, ""},
     {"cpu", cpu, STATUS_GENERATOR_LIMITED, 4, 1, "at most 81 %"},
@@ -358,18 +380,23 @@ START_TEST(test_warnings)
         enum hist_kind kind;
         uint64_t corrected_ns, lag_ns, late;
         const char *says; /* NULL = no warning */
+        uint64_t quantum_ns;
     } cases[] = {
-        {HIST_SEND_LAG, NS_PER_MS, 99000, 20, NULL},
-        {HIST_SEND_LAG, NS_PER_MS, 101000, 20, "send delay was 101"},
-        {HIST_RECEIVE, NS_PER_MS, 101000, 20, "receive delay was 101"},
-        {HIST_SEND_LAG, NS_PER_MS, 900000, 9, NULL}, /* fewer than one in a hundred */
-        {HIST_SEND_LAG, 10 * NS_PER_MS, 480000, 20, NULL},
-        {HIST_SEND_LAG, 10 * NS_PER_MS, 520000, 20, "more than 500"},
-        {HIST_WAIT, NS_PER_MS, NS_PER_SEC, 500, NULL}, /* the server's */
+        {HIST_SEND_LAG, NS_PER_MS, 99000, 20, NULL, 0},
+        {HIST_SEND_LAG, NS_PER_MS, 101000, 20, "send delay was 101", 0},
+        {HIST_RECEIVE, NS_PER_MS, 101000, 20, "receive delay was 101", 0},
+        {HIST_SEND_LAG, NS_PER_MS, 900000, 9, NULL, 0}, /* fewer than one in a hundred */
+        {HIST_SEND_LAG, 10 * NS_PER_MS, 480000, 20, NULL, 0},
+        {HIST_SEND_LAG, 10 * NS_PER_MS, 520000, 20, "more than 500", 0},
+        {HIST_WAIT, NS_PER_MS, NS_PER_SEC, 500, NULL, 0}, /* the server's */
+        {HIST_SEND_LAG, NS_PER_MS, 599000, 20, NULL, 500000},
+        {HIST_SEND_LAG, NS_PER_MS, 601000, 20, "more than 600", 500000},
+        {HIST_RECEIVE, NS_PER_MS, 101000, 20, "receive delay was 101", 500000},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct run run;
         run_make(&run);
+        run.plan.dispatch_quantum_ns = cases[i].quantum_ns;
         lagging(&run, cases[i].kind, cases[i].corrected_ns, cases[i].lag_ns, cases[i].late);
         evaluate(&run);
         const struct verdict *v = &run.r->verdict;
