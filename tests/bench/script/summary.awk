@@ -8,7 +8,7 @@ BEGIN {
     while ((getline line < bars) > 0)
         if (line !~ /^(#|$)/) {
             split(line, f, "\t")
-            bar[f[1], f[2], f[3], f[4]] = f[5]
+            bar[f[1], f[2], f[3], f[4], f[6]] = f[5]
         }
 }
 function remember(list, key) {
@@ -89,6 +89,12 @@ function is_detail(section, metric) {
         return 1
     return metric ~ /^uncorrected_p|_p(50|99)_off_us$|_p99\.9_/
 }
+# The bar of this cell, or of all cells; "" = there is none.
+function bar_of(f, tool, kind) {
+    if ((f[1], f[3], tool, kind, f[2]) in bar)
+        return bar[f[1], f[3], tool, kind, f[2]]
+    return ((f[1], f[3], tool, kind, "") in bar) ? bar[f[1], f[3], tool, kind, ""] : ""
+}
 function object(out) {
     return sprintf("{\"median\":%.6g,\"q1\":%.6g,\"q3\":%.6g,\"rounds\":%d}", out["m"], out["q1"],
         out["q3"], out["n"])
@@ -111,11 +117,11 @@ function print_tool(f, block, tool, base,    values, ratio, against, limit, mark
     if (base != "" && tool != base && has_ratio(f[3]) && judge(block, tool, base, ratio))
         against = cells(ratio)
     mark = limit = ""
-    if (ratio["n"] > 0 && base ~ /^hammer/ && (f[1], f[3], tool, "ratio") in bar) {
-        limit = bar[f[1], f[3], tool, "ratio"]
+    if (ratio["n"] > 0 && base ~ /^hammer/)
+        limit = bar_of(f, tool, "ratio")
+    if (limit != "")
         mark = verdict(ratio["m"], limit)
-    } else if ((f[1], f[3], tool, "value") in bar) {
-        limit = bar[f[1], f[3], tool, "value"]
+    else if ((limit = bar_of(f, tool, "value")) != "") {
         mark = verdict(values["m"] < 0 ? -values["m"] : values["m"], limit)
     }
     if (!is_detail(f[1], f[3]))
