@@ -218,21 +218,26 @@ static void on_timer(void *arg)
     (void)arg; /* it only ends the wait */
 }
 
-static void sleep_until(struct worker *w, const struct spin_step *step, uint64_t now_ns)
+/* Each way to wait returns when it was over: one reading of the clock a turn. */
+
+static uint64_t sleep_until(struct worker *w, const struct spin_step *step, uint64_t now_ns)
 {
-    (void)now_ns;
     loop_timer_at(w->timer, step->until_ns);
     loop_turn(w->loop, 1);
-    spin_slept(&w->spin, step->until_ns, clock_mono_ns());
+    now_ns = clock_mono_ns();
+    spin_slept(&w->spin, step->until_ns, now_ns);
+    return now_ns;
 }
 
-static void poll_sockets(struct worker *w, const struct spin_step *step, uint64_t now_ns)
+static uint64_t poll_sockets(struct worker *w, const struct spin_step *step, uint64_t now_ns)
 {
     loop_turn(w->loop, 0);
-    spin_polled(&w->spin, step, now_ns, clock_mono_ns());
+    uint64_t over_ns = clock_mono_ns();
+    spin_polled(&w->spin, step, now_ns, over_ns);
+    return over_ns;
 }
 
-static void watch_clock(struct worker *w, const struct spin_step *step, uint64_t now_ns)
+static uint64_t watch_clock(struct worker *w, const struct spin_step *step, uint64_t now_ns)
 {
     uint64_t last_ns = now_ns, jump_ns = 0;
     while (last_ns < step->until_ns) {
@@ -242,15 +247,17 @@ static void watch_clock(struct worker *w, const struct spin_step *step, uint64_t
         last_ns = at_ns;
     }
     spin_watched(&w->spin, now_ns, last_ns, jump_ns);
+    return last_ns;
 }
 
-static void (*const waits[])(struct worker *w, const struct spin_step *step, uint64_t now_ns) = {
+static uint64_t (*const waits[])(struct worker *w, const struct spin_step *step,
+                                 uint64_t now_ns) = {
     [SPIN_SLEEP] = sleep_until,
     [SPIN_POLL] = poll_sockets,
     [SPIN_WATCH] = watch_clock,
 };
 
-static void wait_for_work(struct worker *w)
+static uint64_t wait_for_work(struct worker *w)
 {
     uint64_t wake_ns = engine_wake(w->engine);
     uint64_t boundary_ns = boundary(w);
@@ -260,7 +267,7 @@ static void wait_for_work(struct worker *w)
         wake_ns = w->lease_ns;
     uint64_t now_ns = clock_mono_ns();
     struct spin_step step = spin_next(&w->spin, now_ns, engine_due(w->engine), wake_ns);
-    waits[step.action](w, &step, now_ns);
+    return waits[step.action](w, &step, now_ns);
 }
 
 static void check_lease(struct worker *w, uint64_t now_ns)
@@ -293,14 +300,14 @@ static void *worker_main(void *arg)
     /* Who gives away precision for CPU time does not want it back at that price. */
     uint64_t spin_ns = w->cfg.quantum_ns > 0 ? 0 : w->cfg.spin_ns;
     spin_init(&w->spin, spin_ns, mean_gap(&w->cfg.schedule), w->usage.wall_ns);
-    engine_open(w->engine, w->usage.wall_ns);
+    uint64_t now_ns = w->usage.wall_ns;
+    engine_open(w->engine, now_ns);
     while (!w->quit) {
-        uint64_t now_ns = clock_mono_ns();
         close_intervals(w, now_ns);
         check_lease(w, now_ns);
         engine_pump(w->engine, now_ns);
         report(w, now_ns);
-        wait_for_work(w);
+        now_ns = wait_for_work(w);
     }
     return NULL;
 }
