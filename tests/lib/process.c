@@ -48,7 +48,8 @@ void process_start(struct process *p, const char *program, const char *const *ar
     char *argv[PROCESS_ARGS_MAX + 2];
     size_t n = 0;
     *p = (struct process){0};
-    snprintf(path, sizeof path, "%s/%s", TEST_BIN_DIR, program);
+    snprintf(path, sizeof path, "%s%s%s", program[0] == '/' ? "" : TEST_BIN_DIR,
+             program[0] == '/' ? "" : "/", program);
     argv[n++] = path;
     for (; args != NULL && *args != NULL; args++) {
         ck_assert_uint_lt(n, PROCESS_ARGS_MAX);

@@ -26,7 +26,8 @@ struct process {
     char *out, *err; /* filled by process_wait; owned */
 };
 
-/* Starts `TEST_BIN_DIR/program` with the arguments (NULL ends them). stdout and stderr go to files.
+/* Starts `TEST_BIN_DIR/program`, or an absolute path, with the arguments (NULL ends them). stdout
+ * and stderr go to files.
  */
 void process_start(struct process *p, const char *program, const char *const *args);
 /* Waits; a process that is not done in time is killed and the test fails. Returns the exit code. */
