@@ -10,7 +10,7 @@
 
 /*
  * The ledger and everything else that is counted, declared once: name and meaning. Order is the
- * wire order: append only. The ledger (DESIGN section 3):
+ * wire order: append only. The ledger (docs/measuring.md):
  *   scheduled = sent + unsent            unsent    = no_connection + stopped + dropped
  *   sent = completed + failed + timeouts + unfinished
  *   completed = ok + http_errors         failed    = tls + read + write + protocol

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/report/figures.h"
 
-#include <math.h>
-
 #include "common/clock.h"
 
 const struct figures_percentile figures_percentiles[FIGURES_PERCENTILES] = {
@@ -55,11 +53,6 @@ bool figures_closed_loop(const struct result *r)
 struct hist *figures_main_hist(const struct result *r, const struct snapshot *s)
 {
     return snapshot_hist(s, figures_closed_loop(r) ? HIST_UNCORRECTED : HIST_CORRECTED);
-}
-
-uint64_t figures_samples_needed(double percentile)
-{
-    return (uint64_t)ceil(log(0.05) / log(percentile / 100));
 }
 
 uint64_t figures_elapsed_ns(const struct result *r)

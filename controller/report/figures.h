@@ -49,9 +49,6 @@ bool figures_closed_loop(const struct result *r);
 /* Histogram of the run's main clock: corrected, or uncorrected in a closed loop. Caller frees. */
 struct hist *figures_main_hist(const struct result *r, const struct snapshot *s);
 
-/* Samples a percentile needs before result_supports says yes. */
-uint64_t figures_samples_needed(double percentile);
-
 /* What the run took: its planned load, or longer when answers came later. 0 when nothing ran. */
 uint64_t figures_elapsed_ns(const struct result *r);
 /* Complete responses per second of that; 0 when nothing ran. */

@@ -183,7 +183,7 @@ static void notes_of_table(const struct latency_table *l)
         if (glue[0] == ':')
             fprintf(l->out, "    ~ too few samples (%" PRIu64 ")", l->corrected.count);
         fprintf(l->out, "%s%s%%%s %" PRIu64, glue, figures_percentiles[i].key,
-                glue[0] == ':' ? " needs" : "", figures_samples_needed(figures_percentiles[i].p));
+                glue[0] == ':' ? " needs" : "", result_samples_needed(figures_percentiles[i].p));
         glue = ", ";
     }
     if (glue[0] == ',')

@@ -88,9 +88,14 @@ bool result_all_due(const struct snapshot *s, const struct hist *corrected, doub
     return true;
 }
 
+uint64_t result_samples_needed(double percentile)
+{
+    return (uint64_t)ceil(log(0.05) / log(percentile / 100));
+}
+
 bool result_supports(double percentile, uint64_t n)
 {
     if (percentile <= 0 || percentile >= 100)
         return n > 0;
-    return (double)n >= ceil(log(0.05) / log(percentile / 100));
+    return n >= result_samples_needed(percentile);
 }

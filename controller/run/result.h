@@ -103,13 +103,15 @@ void result_settle(struct result *r);
 const char *result_status_name(enum result_status s); /* "valid" "server-limited" ... */
 const char *result_agent_state_name(enum result_agent_state s);
 
-/* The all-due view (DESIGN section 3): timeouts, failures, unfinished and unsent count as
+/* The all-due view (docs/measuring.md): timeouts, failures, unfinished and unsent count as
  * infinitely late. Value at percentile p; false = the rank falls on one of them (print ">= limit").
  */
 bool result_all_due(const struct snapshot *s, const struct hist *corrected, double percentile,
                     uint64_t *value);
-/* Can n samples support the percentile? n >= ln 0.05 / ln p (one-sided 95 % upper bound exists,
- * research: measurement 3.1). 100 and 0 always can. */
+/* Samples that a percentile between 0 and 100 needs: n >= ln 0.05 / ln p, from which on the largest
+ * sample is an upper bound of it with 95 % confidence (distribution-free, by order statistics). */
+uint64_t result_samples_needed(double percentile);
+/* Can n samples support the percentile? 100 and 0 always can. */
 bool result_supports(double percentile, uint64_t n);
 
 #endif

@@ -381,7 +381,8 @@ static void warn(struct result *r)
     warn_lag(r, HIST_RECEIVE, "receive", bound_ns);
 }
 
-/* In the order of the exit codes' precedence (DESIGN section 4): the first that applies decides. */
+/* In the order of the exit codes' precedence (docs/measuring.md, README): the first that applies
+ * decides. */
 static const struct {
     enum result_status status;
     int exit_code;

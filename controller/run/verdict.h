@@ -5,9 +5,9 @@
 #include "controller/run/result.h"
 
 /*
- * PURE: what the run is worth, and the exit code (DESIGN section 4). Bounds of the generator's own
+ * PURE: what the run is worth, and the exit code (README). Bounds of the generator's own
  * delay, per interval: send lag or receive delay p99 > max(1 ms, 25 % of corrected p50)
- * (research: measurement section 3, Lancet). The send lag may be longer by
+ * (after Lancet, USENIX ATC 2019). The send lag may be longer by
  * the dispatch quantum: that was asked for.
  */
 void verdict_eval(struct result *r);
