@@ -50,12 +50,20 @@ static void socket_path(const struct local_agents *l, uint32_t i, char *buf, siz
     snprintf(buf, cap, "%s/%" PRIu32, l->dir, i);
 }
 
+/* Written by the agent once it listens; its socket exists a moment earlier, and refuses until then.
+ */
+static void ready_path(const struct local_agents *l, uint32_t i, char *buf, size_t cap)
+{
+    snprintf(buf, cap, "%s/%" PRIu32 ".url", l->dir, i);
+}
+
 static enum err spawn(struct local_agents *l, uint32_t i, const char *program, struct errmsg *msg)
 {
-    char url[128], name[32];
+    char url[128], name[32], ready[96];
     pid_t parent = getpid();
     snprintf(url, sizeof url, "ipc://%s/%" PRIu32, l->dir, i);
     snprintf(name, sizeof name, "local-%" PRIu32, i + 1);
+    ready_path(l, i, ready, sizeof ready);
     pid_t pid = fork();
     if (pid < 0)
         return errmsg_set(msg, ERR_SYSTEM, "cannot start a local agent: %s", strerror(errno));
@@ -67,8 +75,8 @@ static enum err spawn(struct local_agents *l, uint32_t i, const char *program, s
     if (getppid() != parent)
         _exit(127);
     setpgid(0, 0); /* Ctrl-C reaches the controller only; it stops the agents itself */
-    execlp(program, "hammer-agent", "--once", "--listen", url, "--name", name, "--allow-target",
-           "any", (char *)NULL);
+    execlp(program, "hammer-agent", "--once", "--listen", url, "--name", name, "--port-file", ready,
+           "--allow-target", "any", (char *)NULL);
     fprintf(stderr, "hammer-ctl: cannot execute %s: %s\n", program, strerror(errno));
     _exit(127);
 }
@@ -77,10 +85,10 @@ static enum err wait_listening(struct local_agents *l, uint32_t i, struct errmsg
 {
     char path[96];
     struct stat st;
-    socket_path(l, i, path, sizeof path);
+    ready_path(l, i, path, sizeof path);
     uint64_t until = clock_mono_ns() + START_NS;
     for (;;) {
-        if (stat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+        if (stat(path, &st) == 0)
             return ERR_OK;
         if (waitpid(l->pids[i], NULL, WNOHANG) == l->pids[i]) {
             l->pids[i] = 0;
@@ -158,6 +166,8 @@ static void remove_folder(const struct local_agents *l)
     for (uint32_t i = 0; i < l->n; i++) {
         char path[96];
         socket_path(l, i, path, sizeof path);
+        unlink(path);
+        ready_path(l, i, path, sizeof path);
         unlink(path);
     }
     rmdir(l->dir);
