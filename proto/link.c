@@ -362,9 +362,11 @@ static void received(void *arg, struct letter *letter)
 
 /* --- the owner's side ------------------------------------------------------------------------- */
 
-enum err link_dial(struct loop *loop, const char *url, uint64_t timeout_ms, link_fn fn, void *arg,
-                   struct link **out, struct errmsg *msg)
+enum err link_dial(struct loop *loop, const char *url, const struct link_options *o,
+                   uint64_t timeout_ms, link_fn fn, void *arg, struct link **out,
+                   struct errmsg *msg)
 {
+    (void)o; /* nothing in it is for tcp:// and ipc:// */
     struct link *l = NULL;
     enum err e = link_url_check(url, LINK_URL_DIAL, msg);
     if (e == ERR_OK)
@@ -461,6 +463,11 @@ size_t link_queued(const struct link *l)
 const char *link_peer(const struct link *l)
 {
     return l->peer;
+}
+
+bool link_peer_uid(const struct link *l, uint64_t *uid)
+{
+    return l->stream != NULL && nng_stream_get_uint64(l->stream, NNG_OPT_IPC_PEER_UID, uid) == 0;
 }
 
 void link_close(struct link *l, uint64_t flush_ms)

@@ -23,11 +23,20 @@
 
 struct link;
 struct link_listener;
+struct link_tls;
 
 enum link_event {
     LINK_UP,    /* dialled; frames may be sent */
     LINK_FRAME, /* a whole frame */
     LINK_DOWN   /* last event of a link; reason says why. The callback must link_close it */
+};
+
+/* All may be zero. What it points to must outlive the call only, except tls: it must outlive the
+ * listener or the link. */
+struct link_options {
+    const struct link_tls *tls; /* proto/link_tls.h; needed for tls+tcp:// */
+    const char *server_name;    /* dial: the name that the agent's certificate must have */
+    unsigned ipc_mode;          /* listen on ipc://: permissions of the socket, 0 = 0600 */
 };
 
 struct link_info {
@@ -46,19 +55,21 @@ typedef void (*link_accept_fn)(void *arg, struct link *l);
  * start-up and restores the mask. */
 void link_block_signals(void);
 
-/* "tcp://127.0.0.1:7400", "tcp://[::1]:0", "ipc:///run/hammer/agent.sock" (created 0600). The
- * address in use or malformed is an error with text. Accepting goes on for ever, whatever peers do.
- */
-enum err link_listen(struct loop *loop, const char *url, link_accept_fn fn, void *arg,
-                     struct link_listener **out, struct errmsg *msg) MUST_CHECK;
+/* "tcp://127.0.0.1:7400", "tcp://[::1]:0", "ipc:///run/hammer/agent.sock" (created 0600).
+ * o = NULL: no option. The address in use or malformed is an error with text. Accepting goes on for
+ * ever, whatever peers do. */
+enum err link_listen(struct loop *loop, const char *url, const struct link_options *o,
+                     link_accept_fn fn, void *arg, struct link_listener **out,
+                     struct errmsg *msg) MUST_CHECK;
 /* URL with the real port (for :0). */
 const char *link_listener_url(const struct link_listener *l);
 void link_listener_close(struct link_listener *l);
 
 /* Starts connecting; LINK_UP or LINK_DOWN follows within timeout_ms. An unusable URL fails at once.
  */
-enum err link_dial(struct loop *loop, const char *url, uint64_t timeout_ms, link_fn fn, void *arg,
-                   struct link **out, struct errmsg *msg) MUST_CHECK;
+enum err link_dial(struct loop *loop, const char *url, const struct link_options *o,
+                   uint64_t timeout_ms, link_fn fn, void *arg, struct link **out,
+                   struct errmsg *msg) MUST_CHECK;
 
 void link_set_handler(struct link *l, link_fn fn, void *arg);
 /* Largest frame accepted from the peer; a longer one takes the link down. Default 4096. */
@@ -77,6 +88,8 @@ enum err link_send(struct link *l, const void *frame, size_t len) MUST_CHECK;
 size_t link_queued(const struct link *l);
 /* "tcp 127.0.0.1:54321", "ipc pid 4711 uid 1000" (accepted), "ipc /run/x" (dialled); for logs. */
 const char *link_peer(const struct link *l);
+/* User of the process at the other end of an accepted ipc:// link; false = unknown. */
+bool link_peer_uid(const struct link *l, uint64_t *uid);
 
 /* No callback after this; queued frames are dropped unless flush_ms > 0: then they get that long to
  * leave, and after the last one the peer gets up to 200 ms of it to read and close first; what it

@@ -103,11 +103,12 @@ static enum err check_path(const char *url, struct errmsg *msg)
                       url);
 }
 
-static int open_nng(struct link_listener *l, const char *url)
+static int open_nng(struct link_listener *l, const char *url, const struct link_options *o)
 {
     int rv = nng_stream_listener_alloc(&l->nng, url);
     if (rv == 0 && link_url_path(url) != NULL)
-        rv = nng_stream_listener_set_int(l->nng, NNG_OPT_IPC_PERMISSIONS, 0600);
+        rv = nng_stream_listener_set_int(l->nng, NNG_OPT_IPC_PERMISSIONS,
+                                         o->ipc_mode != 0 ? (int)o->ipc_mode : 0600);
     if (rv == 0)
         rv = nng_stream_listener_listen(l->nng);
     return rv;
@@ -122,9 +123,10 @@ static void read_url(struct link_listener *l, const char *url)
     link_url_with_port(url, port, l->url, sizeof l->url);
 }
 
-enum err link_listen(struct loop *loop, const char *url, link_accept_fn fn, void *arg,
-                     struct link_listener **out, struct errmsg *msg)
+enum err link_listen(struct loop *loop, const char *url, const struct link_options *o,
+                     link_accept_fn fn, void *arg, struct link_listener **out, struct errmsg *msg)
 {
+    static const struct link_options none;
     enum err e = link_url_check(url, LINK_URL_LISTEN, msg);
     if (e == ERR_OK)
         e = check_path(url, msg);
@@ -137,7 +139,7 @@ enum err link_listen(struct loop *loop, const char *url, link_accept_fn fn, void
     if (e == ERR_OK && link_op_init(&l->accept, 0, l->box) != ERR_OK)
         e = errmsg_set(msg, ERR_NOMEM, "out of memory for a listener");
     if (e == ERR_OK) {
-        int rv = open_nng(l, url);
+        int rv = open_nng(l, url, o != NULL ? o : &none);
         if (rv != 0)
             e = errmsg_set(msg, ERR_SYSTEM, "cannot listen on %s: %s", url, link_nng_reason(rv));
     }

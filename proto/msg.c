@@ -29,11 +29,12 @@ static const struct wire_field hello_fields[] = {
 };
 
 static const struct wire_field welcome_fields[] = {
-    U32(1, msg_welcome, version, REQUIRED),  STR(2, msg_welcome, build, OPTIONAL),
-    STR(3, msg_welcome, agent, REQUIRED),    ID(4, msg_welcome, epoch, REQUIRED),
-    STR(5, msg_welcome, boot_id, OPTIONAL),  U32(6, msg_welcome, state, REQUIRED),
-    U32(7, msg_welcome, cores, REQUIRED),    U64(8, msg_welcome, fd_limit, OPTIONAL),
-    U64(9, msg_welcome, lease_ms, REQUIRED), U64(10, msg_welcome, tested_rate, OPTIONAL),
+    U32(1, msg_welcome, version, REQUIRED),   STR(2, msg_welcome, build, OPTIONAL),
+    STR(3, msg_welcome, agent, REQUIRED),     ID(4, msg_welcome, epoch, REQUIRED),
+    STR(5, msg_welcome, boot_id, OPTIONAL),   U32(6, msg_welcome, state, REQUIRED),
+    U32(7, msg_welcome, cores, REQUIRED),     U64(8, msg_welcome, fd_limit, OPTIONAL),
+    U64(9, msg_welcome, lease_ms, REQUIRED),  U64(10, msg_welcome, tested_rate, OPTIONAL),
+    U32(11, msg_welcome, insecure, OPTIONAL), STR(12, msg_welcome, policy, OPTIONAL),
 };
 
 static const struct wire_field refuse_fields[] = {

@@ -92,6 +92,8 @@ struct msg_welcome {
     uint64_t fd_limit;
     uint64_t lease_ms;
     uint64_t tested_rate; /* req/s its self-test has shown to be sent on time; 0 = unknown */
+    uint32_t insecure;    /* 1: it listens where anybody who connects commands the load */
+    char policy[192];     /* what it may do, one line */
 };
 
 struct msg_refuse {

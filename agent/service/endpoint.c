@@ -244,7 +244,7 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
     host_random(cc.epoch, sizeof cc.epoch);
     s->control = control_new(&cc);
     s->timer = loop_timer_new(cfg->loop, on_timer, s);
-    enum err e = link_listen(cfg->loop, cfg->url, on_accept, s, &s->listener, msg);
+    enum err e = link_listen(cfg->loop, cfg->url, NULL, on_accept, s, &s->listener, msg);
     if (e != ERR_OK) {
         endpoint_free(s);
         return e;

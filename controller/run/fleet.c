@@ -89,8 +89,8 @@ static void do_dial(struct fleet *f, struct member *m)
     struct errmsg msg = {{0}};
     link_close(m->link, 0);
     m->link = NULL;
-    enum err e = link_dial(f->cfg.loop, f->cfg.inventory->agents[m->number].url, DIAL_MS, on_link,
-                           m, &m->link, &msg);
+    enum err e = link_dial(f->cfg.loop, f->cfg.inventory->agents[m->number].url, NULL, DIAL_MS,
+                           on_link, m, &m->link, &msg);
     if (e == ERR_OK) {
         link_set_frame_max(m->link, MSG_FRAME_MAX);
         link_set_silence(m->link, SILENCE_MS);

@@ -235,9 +235,9 @@ static void check_accept(int transport, link_accept_fn fn, int frames)
     struct loop *loop = loop_wait_new();
     struct link_end client = {0};
     struct errmsg msg = {{0}};
-    ck_assert_int_eq(link_listen(loop, url_of(transport), fn, NULL, &listener, &msg), ERR_OK);
-    ck_assert_int_eq(link_dial(loop, link_listener_url(listener), 5000, link_end_event, &client,
-                               &client.link, &msg),
+    ck_assert_int_eq(link_listen(loop, url_of(transport), NULL, fn, NULL, &listener, &msg), ERR_OK);
+    ck_assert_int_eq(link_dial(loop, link_listener_url(listener), NULL, 5000, link_end_event,
+                               &client, &client.link, &msg),
                      ERR_OK);
     LOOP_WAIT(loop, client.downs == 1);
     ck_assert_int_eq(client.frames, frames);
@@ -291,7 +291,7 @@ START_TEST(test_dial_refused)
     char url[160];
     snprintf(url, sizeof url, "%s", link_listener_url(s.listener));
     link_server_close(&s);
-    ck_assert_int_eq(link_dial(loop, url, 5000, link_end_event, &client, &client.link, NULL),
+    ck_assert_int_eq(link_dial(loop, url, NULL, 5000, link_end_event, &client, &client.link, NULL),
                      ERR_OK);
     ck_assert_int_eq(link_send(client.link, "x", 1), ERR_STATE);
     LOOP_WAIT(loop, client.downs == 1);
@@ -329,9 +329,9 @@ START_TEST(test_address_in_use)
     struct link_listener *second = NULL;
     struct errmsg msg = {{0}};
     open_pair(&f, _i);
-    ck_assert_int_eq(
-        link_listen(f.loop, link_listener_url(f.server.listener), ignore, NULL, &second, &msg),
-        ERR_SYSTEM);
+    ck_assert_int_eq(link_listen(f.loop, link_listener_url(f.server.listener), NULL, ignore, NULL,
+                                 &second, &msg),
+                     ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(msg.text, "address already in use"));
     struct link_end again = {0};
     link_end_dial(&again, f.loop, &f.server);
@@ -379,7 +379,7 @@ START_TEST(test_ipc_does_not_remove_files)
     fclose(file);
     struct link_listener *l = NULL;
     struct errmsg msg = {{0}};
-    ck_assert_int_eq(link_listen(loop, url_of(1), ignore, NULL, &l, &msg), ERR_INVALID);
+    ck_assert_int_eq(link_listen(loop, url_of(1), NULL, ignore, NULL, &l, &msg), ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(msg.text, "no socket"));
     ck_assert_int_eq(unlink(path), 0);
     loop_free(loop);
@@ -392,14 +392,16 @@ START_TEST(test_bad_addresses)
     struct link *l = NULL;
     struct link_listener *s = NULL;
     struct errmsg msg = {{0}};
-    ck_assert_int_eq(link_dial(loop, "http://x:1", 1000, link_end_event, NULL, &l, &msg),
+    ck_assert_int_eq(link_dial(loop, "http://x:1", NULL, 1000, link_end_event, NULL, &l, &msg),
                      ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(msg.text, "http://x:1"));
-    ck_assert_int_eq(link_listen(loop, "tcp://127.0.0.1", ignore, NULL, &s, &msg), ERR_INVALID);
-    ck_assert_int_eq(link_listen(loop, "ipc:///nowhere/at/all", ignore, NULL, &s, &msg),
+    ck_assert_int_eq(link_listen(loop, "tcp://127.0.0.1", NULL, ignore, NULL, &s, &msg),
+                     ERR_INVALID);
+    ck_assert_int_eq(link_listen(loop, "ipc:///nowhere/at/all", NULL, ignore, NULL, &s, &msg),
                      ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(msg.text, "no such file"));
-    ck_assert_int_eq(link_listen(loop, "tcp://192.0.2.7:1", ignore, NULL, &s, &msg), ERR_SYSTEM);
+    ck_assert_int_eq(link_listen(loop, "tcp://192.0.2.7:1", NULL, ignore, NULL, &s, &msg),
+                     ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(msg.text, "192.0.2.7"));
     link_close(NULL, 0);
     link_listener_close(NULL);

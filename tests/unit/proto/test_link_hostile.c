@@ -367,8 +367,8 @@ START_TEST(test_black_hole)
     uint64_t start = clock_mono_ns();
     struct link_end end[DIALS] = {{0}};
     for (int i = 0; i < DIALS; i++)
-        ck_assert_int_eq(link_dial(loop, url, 300, link_end_event, &end[i], &end[i].link, NULL),
-                         ERR_OK);
+        ck_assert_int_eq(
+            link_dial(loop, url, NULL, 300, link_end_event, &end[i], &end[i].link, NULL), ERR_OK);
     for (int i = 0; i < DIALS; i++) {
         LOOP_WAIT(loop, end[i].downs == 1);
         ck_assert_str_eq(end[i].reason, "timed out after 0.3 s");

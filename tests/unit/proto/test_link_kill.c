@@ -70,7 +70,8 @@ static void flood(struct link *l)
 static void kill_under_traffic(struct loop *loop, const struct victim *v, int frames)
 {
     struct link_end e = {0};
-    ck_assert_int_eq(link_dial(loop, v->url, 5000, link_end_event, &e, &e.link, NULL), ERR_OK);
+    ck_assert_int_eq(link_dial(loop, v->url, NULL, 5000, link_end_event, &e, &e.link, NULL),
+                     ERR_OK);
     LOOP_WAIT(loop, e.ups == 1);
     flood(e.link);
     LOOP_WAIT(loop, e.frames >= frames);
