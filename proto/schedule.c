@@ -34,8 +34,8 @@ static uint64_t global_until(const struct rate *rate, uint64_t ns)
     return n > UINT64_MAX ? UINT64_MAX : (uint64_t)n;
 }
 
-/* How many of the first `global` indices belong to the shard. */
-static uint64_t owned_below(const struct share *s, uint64_t global)
+/* How many of the first `global` indices belong to the share. */
+static uint64_t owned_by_share(const struct share *s, uint64_t global)
 {
     uint64_t rest = global % s->total;
     uint64_t mine = rest <= s->first ? 0 : rest - s->first;
@@ -43,6 +43,16 @@ static uint64_t owned_below(const struct share *s, uint64_t global)
         mine = s->weight;
     mine += global / s->total * s->weight;
     return mine <= s->thread ? 0 : (mine - s->thread - 1) / s->threads + 1;
+}
+
+/* How many of the first `global` indices belong to the shard. */
+static uint64_t owned_below(const struct schedule *s, uint64_t global)
+{
+    uint32_t i = s->n_pieces - 1;
+    while (s->pieces[i].from > global) /* the first piece begins at 0 */
+        i--;
+    const struct schedule_piece *p = &s->pieces[i];
+    return clock_add(p->first, owned_by_share(&p->share, global - p->from));
 }
 
 static enum err check_share(const struct share *s, struct errmsg *msg)
@@ -59,6 +69,12 @@ static enum err check_share(const struct share *s, struct errmsg *msg)
     return ERR_OK;
 }
 
+static void count(struct schedule *s)
+{
+    uint64_t total = schedule_total(s);
+    s->count = total == UINT64_MAX ? UINT64_MAX : owned_below(s, total);
+}
+
 enum err schedule_init(struct schedule *s, const struct rate *rate, const struct share *share,
                        uint64_t duration_ns, uint64_t requests, struct errmsg *msg)
 {
@@ -70,10 +86,36 @@ enum err schedule_init(struct schedule *s, const struct rate *rate, const struct
     enum err e = check_share(share, msg);
     if (e != ERR_OK)
         return e;
-    *s = (struct schedule){
-        .rate = *rate, .share = *share, .duration_ns = duration_ns, .requests = requests};
-    uint64_t total = schedule_total(s);
-    s->count = total == UINT64_MAX ? UINT64_MAX : owned_below(share, total);
+    *s = (struct schedule){.rate = *rate,
+                           .duration_ns = duration_ns,
+                           .requests = requests,
+                           .n_pieces = 1,
+                           .pieces = {{.share = *share}}};
+    count(s);
+    return ERR_OK;
+}
+
+enum err schedule_reshare(struct schedule *s, uint64_t from, const struct share *share,
+                          struct errmsg *msg)
+{
+    if (schedule_is_closed(s))
+        return errmsg_set(msg, ERR_INVALID, "a closed loop has no schedule to take over");
+    enum err e = check_share(share, msg);
+    if (e != ERR_OK)
+        return e;
+    uint64_t last = s->pieces[s->n_pieces - 1].from;
+    if (from < last)
+        return errmsg_set(msg, ERR_STATE,
+                          "index %" PRIu64 ": the shares changed last at %" PRIu64 ", accepted is "
+                          "that or a later one",
+                          from, last);
+    if (s->n_pieces == SCHEDULE_PIECES_MAX)
+        return errmsg_set(msg, ERR_BUSY, "the shares of a run can change %d times",
+                          SCHEDULE_PIECES_MAX - 1);
+    s->pieces[s->n_pieces] =
+        (struct schedule_piece){.from = from, .first = owned_below(s, from), .share = *share};
+    s->n_pieces++;
+    count(s);
     return ERR_OK;
 }
 
@@ -93,8 +135,11 @@ uint64_t schedule_total(const struct schedule *s)
 
 uint64_t schedule_index(const struct schedule *s, uint64_t n)
 {
-    const struct share *sh = &s->share;
-    u128 mine = (u128)n * sh->threads + sh->thread, turn, rest;
+    uint32_t i = s->n_pieces - 1;
+    while (s->pieces[i].first > n) /* the first piece begins at 0 */
+        i--;
+    const struct share *sh = &s->pieces[i].share;
+    u128 mine = (u128)(n - s->pieces[i].first) * sh->threads + sh->thread, turn, rest;
     if (mine <= UINT64_MAX) {
         turn = (uint64_t)mine / sh->weight;
         rest = (uint64_t)mine % sh->weight;
@@ -102,7 +147,7 @@ uint64_t schedule_index(const struct schedule *s, uint64_t n)
         turn = mine / sh->weight;
         rest = mine % sh->weight;
     }
-    u128 index = turn * sh->total + sh->first + rest;
+    u128 index = s->pieces[i].from + turn * sh->total + sh->first + rest;
     return index > UINT64_MAX ? UINT64_MAX : (uint64_t)index;
 }
 
@@ -113,6 +158,6 @@ uint64_t schedule_due(const struct schedule *s, uint64_t n)
 
 uint64_t schedule_due_until(const struct schedule *s, uint64_t ns)
 {
-    uint64_t n = owned_below(&s->share, global_until(&s->rate, ns));
+    uint64_t n = owned_below(s, global_until(&s->rate, ns));
     return n < s->count ? n : s->count;
 }

@@ -28,17 +28,34 @@ struct share {
     uint32_t thread;  /* 0 .. T-1 */
 };
 
-struct schedule {
-    struct rate rate; /* num 0 = closed loop */
+/* A stretch of the global index in which the shard owns the same part of it. */
+struct schedule_piece {
+    uint64_t from;  /* global index; the share's residues count from here */
+    uint64_t first; /* the shard's own number of its first request in the piece */
     struct share share;
+};
+
+#define SCHEDULE_PIECES_MAX 8
+
+struct schedule {
+    struct rate rate;     /* num 0 = closed loop */
     uint64_t duration_ns; /* due < duration; NS_NEVER = no end */
     uint64_t requests;    /* global limit on the index; UINT64_MAX = none */
     uint64_t count;       /* requests of this shard; UINT64_MAX = endless */
+    uint32_t n_pieces;    /* >= 1; in order of the index */
+    struct schedule_piece pieces[SCHEDULE_PIECES_MAX];
 };
 
 /* Checks and completes (count). ERR_INVALID names what is wrong in msg. */
 enum err schedule_init(struct schedule *s, const struct rate *rate, const struct share *share,
                        uint64_t duration_ns, uint64_t requests, struct errmsg *msg) MUST_CHECK;
+
+/* From global index `from` on the shard owns `share`, whose residues are those of i - from; what it
+ * owns below stays. When every survivor of a lost agent does so, the union from `from` on is the
+ * single-machine schedule again. ERR_STATE: `from` lies before the last piece; ERR_BUSY: no more
+ * pieces; ERR_INVALID: not a share, or a closed loop, which has nothing to take over. */
+enum err schedule_reshare(struct schedule *s, uint64_t from, const struct share *share,
+                          struct errmsg *msg) MUST_CHECK;
 
 bool schedule_is_closed(const struct schedule *s);
 /* Global index of the shard's n-th request. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/engine/pacer.h"
 
+#include <inttypes.h>
+
 #include "common/clock.h"
 
 void pacer_init(struct pacer *p, const struct schedule *s, uint64_t quantum_ns)
@@ -84,6 +86,23 @@ uint64_t pacer_advance(struct pacer *p, uint64_t now_ns, uint64_t idle)
     p->due = until;
     find_next(p);
     return n;
+}
+
+enum err pacer_reshare(struct pacer *p, uint64_t from, const struct share *share, uint64_t now_ns,
+                       struct errmsg *msg)
+{
+    struct schedule next = p->schedule;
+    enum err e = schedule_reshare(&next, from, share, msg);
+    if (e != ERR_OK)
+        return e;
+    uint64_t due_ns = clock_add(p->t0_ns, schedule_due_of_index(&next.rate, from));
+    if (p->t0_ns != NS_NEVER && now_ns >= due_ns)
+        return errmsg_set(msg, ERR_STATE, "index %" PRIu64 " was due %" PRIu64 " ms ago", from,
+                          (now_ns - due_ns) / NS_PER_MS);
+    p->schedule = next;
+    if (p->next_ns != NS_NEVER || p->due < next.count)
+        find_next(p);
+    return ERR_OK;
 }
 
 uint64_t pacer_backlog(const struct pacer *p)

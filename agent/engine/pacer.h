@@ -53,6 +53,11 @@ void pacer_start(struct pacer *p, uint64_t t0_ns);
  * Returns how many slots became due. An earlier instant than the last one does nothing. */
 uint64_t pacer_advance(struct pacer *p, uint64_t now_ns, uint64_t idle);
 uint64_t pacer_backlog(const struct pacer *p);
+/* The shard owns another part of the schedule from that global index on: schedule_reshare. What has
+ * become due stays as it is: ERR_STATE when the index would be due by now_ns. Not after
+ * pacer_close. */
+enum err pacer_reshare(struct pacer *p, uint64_t from, const struct share *share, uint64_t now_ns,
+                       struct errmsg *msg) MUST_CHECK;
 /* The oldest due slot that was not sent. Needs a backlog. Closed loop: due_ns is NS_NEVER, the send
  * itself is the due instant. */
 struct pacer_slot pacer_oldest(const struct pacer *p);

@@ -205,6 +205,31 @@ static uint64_t random_quantum(uint64_t *rng)
 
 /* Who looks whenever asked to: every slot leaves once, in order and at its own due time, from the
  * next multiple of the quantum on; a look in between finds nothing. */
+/* The shard takes over the other half of the schedule while it runs. */
+START_TEST(test_reshare_in_the_middle)
+{
+    struct share half = {2, 1, 1, 1, 0}, all = {1, 0, 1, 1, 0};
+    struct errmsg msg = {{0}};
+    struct pacer p = make((struct rate){1000, 1}, half, NS_NEVER, 30);
+    unsigned waiting = 0;
+    pacer_start(&p, T0);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 9 * NS_PER_MS, 100), 5);
+    ck_assert_int_eq(pacer_reshare(&p, 9, &all, T0 + 9 * NS_PER_MS, &msg), ERR_STATE);
+    ck_assert_int_eq(pacer_reshare(&p, 20, &all, T0 + 9 * NS_PER_MS, &msg), ERR_OK);
+    ck_assert_uint_eq(send_all(&p, &waiting), 5);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 19 * NS_PER_MS, 100), 5);
+    ck_assert_uint_eq(send_all(&p, &waiting), 5);
+    ck_assert_uint_eq(pacer_wake(&p, 1), T0 + 20 * NS_PER_MS);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + NS_PER_SEC, 100), 10);
+    for (uint64_t i = 20; i < 30; i++) {
+        ck_assert_uint_eq(pacer_oldest(&p).tag, i);
+        ck_assert_uint_eq(pacer_oldest(&p).due_ns, T0 + i * NS_PER_MS);
+        pacer_sent(&p);
+    }
+    ck_assert(pacer_exhausted(&p));
+}
+END_TEST
+
 START_TEST(test_a_quantum_delays_only_the_wake_up)
 {
     uint64_t rng = check_seed();
@@ -308,6 +333,7 @@ int main(void)
     tcase_add_test(tc, test_wake);
     tcase_add_test(tc, test_end_of_the_period);
     tcase_add_test(tc, test_every_slot_once_in_order);
+    tcase_add_test(tc, test_reshare_in_the_middle);
     tcase_add_test(tc, test_a_quantum_delays_only_the_wake_up);
     tcase_add_test(tc, test_a_quantum_saves_wake_ups);
     tcase_add_test(tc, test_the_quantum_is_not_overlooking);

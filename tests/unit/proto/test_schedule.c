@@ -118,6 +118,102 @@ START_TEST(test_union_of_shards_is_the_single_schedule)
 }
 END_TEST
 
+/* What happens to a run: an agent is lost, and from an index on the survivors own everything. */
+static void lose_one(uint64_t *rng, struct schedule *all, struct share *shares, size_t *n,
+                     size_t agents, uint32_t *weights, uint64_t from)
+{
+    size_t lost = check_below(rng, agents), kept = 0;
+    uint32_t total = 0, first = 0;
+    for (size_t a = 0; a < agents; a++)
+        total += a == lost ? 0 : weights[a];
+    for (size_t i = 0; i < *n; i++) {
+        uint32_t agent = shares[i].total; /* abused as the agent's number */
+        if (agent == lost)
+            continue;
+        all[kept] = all[i];
+        shares[kept++] = shares[i];
+    }
+    *n = kept;
+    for (size_t a = 0; a < agents; a++) {
+        for (size_t i = 0; i < kept && a != lost; i++) {
+            struct share sh = {total, first, weights[a], shares[i].threads, shares[i].thread};
+            if (shares[i].total == a)
+                ck_assert_int_eq(schedule_reshare(&all[i], from, &sh, NULL), ERR_OK);
+        }
+        first += a == lost ? 0 : weights[a];
+    }
+    weights[lost] = 0;
+}
+
+static void check_survivors(uint64_t *rng, struct rate rate, uint64_t requests)
+{
+    static uint8_t seen[TOTAL_MAX];
+    struct schedule all[AGENTS_MAX * 4];
+    struct share shares[AGENTS_MAX * 4];
+    uint32_t weights[AGENTS_MAX], total = 0, first = 0;
+    size_t agents = 2 + check_below(rng, AGENTS_MAX - 1), n = 0;
+    uint64_t from = check_below(rng, requests + 10), owned = 0;
+    struct schedule single = make(rate, whole(), NS_NEVER, requests);
+    memset(seen, 0, sizeof seen);
+    for (size_t a = 0; a < agents; a++)
+        total += weights[a] = 1 + (uint32_t)check_below(rng, 5);
+    for (size_t a = 0; a < agents; first += weights[a], a++) {
+        uint32_t threads = 1 + (uint32_t)check_below(rng, 4);
+        for (uint32_t t = 0; t < threads; t++, n++) {
+            struct share sh = {total, first, weights[a], threads, t};
+            all[n] = make(rate, sh, NS_NEVER, requests);
+            shares[n] = (struct share){(uint32_t)a, 0, 0, threads, t};
+        }
+    }
+    lose_one(rng, all, shares, &n, agents, weights, from);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t before = 0;
+        for (uint64_t k = 0; k < all[i].count; k++) {
+            uint64_t index = schedule_index(&all[i], k);
+            ck_assert_uint_lt(index, single.count);
+            ck_assert_uint_eq(seen[index]++, 0);
+            ck_assert(k == 0 || index > before);
+            ck_assert_uint_eq(schedule_due(&all[i], k), schedule_due(&single, index));
+            ck_assert_uint_gt(schedule_due_until(&all[i], schedule_due(&all[i], k)), k);
+            before = index;
+            owned += index >= from;
+        }
+    }
+    ck_assert_uint_eq(owned, from < single.count ? single.count - from : 0);
+}
+
+START_TEST(test_survivors_own_everything_from_an_index_on)
+{
+    uint64_t rng = check_seed();
+    for (int round = 0; round < 300; round++)
+        check_survivors(&rng, random_rate(&rng), check_below(&rng, TOTAL_MAX));
+}
+END_TEST
+
+START_TEST(test_reshare_bounds)
+{
+    struct share half = {2, 0, 1, 1, 0}, all = whole(), none = {2, 2, 1, 1, 0};
+    struct errmsg msg = {{0}};
+    struct schedule s = make((struct rate){100, 1}, half, NS_NEVER, 1000);
+    ck_assert_int_eq(schedule_reshare(&s, 500, &none, &msg), ERR_INVALID);
+    ck_assert_int_eq(schedule_reshare(&s, 500, &all, &msg), ERR_OK);
+    ck_assert_uint_eq(s.count, 250 + 500);
+    ck_assert_int_eq(schedule_reshare(&s, 499, &half, &msg), ERR_STATE);
+    ck_assert_uint_eq(s.count, 250 + 500); /* a refusal changes nothing */
+    for (int i = 2; i < SCHEDULE_PIECES_MAX; i++)
+        ck_assert_int_eq(schedule_reshare(&s, 500, i % 2 ? &all : &half, &msg), ERR_OK);
+    ck_assert_int_eq(schedule_reshare(&s, 500, &all, &msg), ERR_BUSY);
+    s = make((struct rate){0, 1}, half, NS_NEVER, 1000);
+    ck_assert_int_eq(schedule_reshare(&s, 500, &all, &msg), ERR_INVALID);
+    s = make((struct rate){100, 1}, half, NS_NEVER, UINT64_MAX);
+    ck_assert_int_eq(schedule_reshare(&s, 501, &all, &msg), ERR_OK);
+    ck_assert_uint_eq(s.count, UINT64_MAX);
+    ck_assert_uint_eq(schedule_index(&s, 250), 500);
+    ck_assert_uint_eq(schedule_index(&s, 251), 501);
+    ck_assert_uint_eq(schedule_index(&s, 252), 502);
+}
+END_TEST
+
 START_TEST(test_due_until_counts_exactly)
 {
     uint64_t rng = check_seed();
@@ -190,6 +286,8 @@ int main(void)
     tcase_add_test(t, test_due_is_exact);
     tcase_add_test(t, test_no_drift_over_ten_million);
     tcase_add_test(t, test_union_of_shards_is_the_single_schedule);
+    tcase_add_test(t, test_survivors_own_everything_from_an_index_on);
+    tcase_add_test(t, test_reshare_bounds);
     tcase_add_test(t, test_due_until_counts_exactly);
     tcase_add_test(t, test_duration_and_count_bound);
     tcase_add_test(t, test_bad_shares_are_refused);
