@@ -327,6 +327,14 @@ uint64_t engine_due(const struct engine *e)
     return pacer_wake(&e->pacer, idle(e));
 }
 
+enum err engine_reshare(struct engine *e, uint64_t from, const struct share *share, uint64_t now_ns,
+                        struct errmsg *msg)
+{
+    if (sm_state(&e->phase) > ENGINE_SENDING)
+        return errmsg_set(msg, ERR_STATE, "nothing more is sent here");
+    return pacer_reshare(&e->pacer, from, share, now_ns, msg);
+}
+
 void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns)
 {
     if (in_phase(e, ENGINE_ENDED))

@@ -73,6 +73,10 @@ uint64_t engine_wake(const struct engine *e);
 /* When the next request is to leave, as far as that is known: NS_NEVER = no connection is idle for
  * it, there is none, or it goes by no schedule. May be past. Never before engine_wake. */
 uint64_t engine_due(const struct engine *e);
+/* From that global index on this shard owns another part of the schedule (schedule_reshare):
+ * ERR_STATE when it would be due already, or when this engine has nothing left to send. */
+enum err engine_reshare(struct engine *e, uint64_t from, const struct share *share, uint64_t now_ns,
+                        struct errmsg *msg) MUST_CHECK;
 /* Nothing more is sent; in-flight requests get drain_ns (at most the timeout). In any phase, any
  * number of times: the earliest end counts. */
 void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns);

@@ -26,6 +26,7 @@ enum command_kind {
     COMMAND_ARM,
     COMMAND_HALT,
     COMMAND_LEASE,
+    COMMAND_RESHARE,
     COMMAND_QUIT,
     COMMAND_GIVE,
     COMMANDS
@@ -33,7 +34,8 @@ enum command_kind {
 
 struct command {
     struct letter letter; /* first: the letter is the command */
-    uint64_t ns;          /* ARM: t0; HALT: drain; LEASE: until */
+    uint64_t ns;          /* ARM: t0; HALT: drain; LEASE: until; RESHARE: from this index */
+    struct share share;   /* RESHARE */
 };
 
 /* What the thread has used up so far. */
@@ -61,7 +63,7 @@ struct worker {
     uint64_t first_interval; /* where the current part begins */
     uint64_t next_interval;  /* the first one whose end has not come yet */
     struct usage usage;      /* at the begin of the current part */
-    struct worker_status status_prepared, status_started;
+    struct worker_status status_prepared, status_started, status_reshared;
 };
 
 /* --- reports ---------------------------------------------------------------------------------- */
@@ -169,34 +171,41 @@ static void report(struct worker *w, uint64_t now_ns)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static void do_arm(struct worker *w, uint64_t t0_ns)
+static void do_arm(struct worker *w, const struct command *c)
 {
-    engine_start(w->engine, t0_ns);
+    engine_start(w->engine, c->ns);
     if (w->t0_ns == NS_NEVER && engine_phase(w->engine) == ENGINE_WAITING)
-        w->t0_ns = t0_ns;
+        w->t0_ns = c->ns;
 }
 
-static void do_halt(struct worker *w, uint64_t drain_ns)
+static void do_halt(struct worker *w, const struct command *c)
 {
-    engine_stop(w->engine, clock_mono_ns(), drain_ns);
+    engine_stop(w->engine, clock_mono_ns(), c->ns);
 }
 
-static void do_lease(struct worker *w, uint64_t until_ns)
+static void do_lease(struct worker *w, const struct command *c)
 {
-    w->lease_ns = until_ns;
+    w->lease_ns = c->ns;
 }
 
-static void do_quit(struct worker *w, uint64_t ns)
+static void do_reshare(struct worker *w, const struct command *c)
 {
-    (void)ns;
+    struct errmsg msg = {{0}};
+    struct worker_status *s = &w->status_reshared;
+    s->failed = engine_reshare(w->engine, c->ns, &c->share, clock_mono_ns(), &msg) != ERR_OK;
+    snprintf(s->problem, sizeof s->problem, "%.*s", (int)sizeof s->problem - 1, msg.text);
+    post_status(w, s, WORKER_RESHARED);
+}
+
+static void do_quit(struct worker *w, const struct command *c)
+{
+    (void)c;
     w->quit = true;
 }
 
-static void (*const commands[COMMANDS])(struct worker *w, uint64_t ns) = {
-    [COMMAND_ARM] = do_arm,
-    [COMMAND_HALT] = do_halt,
-    [COMMAND_LEASE] = do_lease,
-    [COMMAND_QUIT] = do_quit,
+static void (*const commands[COMMANDS])(struct worker *w, const struct command *c) = {
+    [COMMAND_ARM] = do_arm,         [COMMAND_HALT] = do_halt, [COMMAND_LEASE] = do_lease,
+    [COMMAND_RESHARE] = do_reshare, [COMMAND_QUIT] = do_quit,
 };
 
 static void on_letter(void *arg, struct letter *l)
@@ -208,7 +217,7 @@ static void on_letter(void *arg, struct letter *l)
     }
     struct command *c = (struct command *)(void *)l;
     if (!w->quit)
-        commands[l->kind](w, c->ns);
+        commands[l->kind](w, c);
     mem_free(c);
 }
 _Static_assert(offsetof(struct part, letter) == 0, "a part's letter is the part");
@@ -400,6 +409,15 @@ void worker_halt(struct worker *w, uint64_t drain_ns)
 void worker_lease(struct worker *w, uint64_t until_ns)
 {
     command(w, COMMAND_LEASE, until_ns);
+}
+
+void worker_reshare(struct worker *w, uint64_t from, const struct share *share)
+{
+    struct command *c = mem_calloc(1, sizeof *c);
+    c->letter.kind = COMMAND_RESHARE;
+    c->ns = from;
+    c->share = *share;
+    mailbox_post(w->commands, &c->letter);
 }
 
 void worker_give(struct worker *w, struct part *p)

@@ -2,6 +2,7 @@
 #ifndef HAMMER_AGENT_WORKER_H
 #define HAMMER_AGENT_WORKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/client/client.h"
@@ -38,6 +39,7 @@ struct worker_config {
 enum worker_report {
     WORKER_PREPARED, /* struct worker_status: every slot has been attempted once */
     WORKER_STARTED,  /* struct worker_status: t0 has come, awake and sending */
+    WORKER_RESHARED, /* struct worker_status: answer to worker_reshare */
     WORKER_PART,     /* struct part; the last one has `final` set */
 };
 
@@ -48,6 +50,8 @@ struct worker_status {
     int fault; /* enum client_fault of the last failed attempt, -1 = none */
     int fault_code;
     uint64_t at_ns; /* monotonic: STARTED: when it was awake */
+    bool failed;    /* RESHARED: its part of the schedule stays as it was */
+    char problem[128];
 };
 
 /* Starts the thread, which opens its connections at once. */
@@ -61,6 +65,8 @@ void worker_halt(struct worker *w, uint64_t drain_ns);
 /* The worker halts by itself at this instant, whatever becomes of the main thread; a later call
  * moves it. */
 void worker_lease(struct worker *w, uint64_t until_ns);
+/* engine_reshare; answered by WORKER_RESHARED. One at a time. */
+void worker_reshare(struct worker *w, uint64_t from, const struct share *share);
 void worker_give(struct worker *w, struct part *p);
 /* Ends the thread, halting at once if it still runs; nothing is posted afterwards. What it posted
  * before stays valid until worker_free: free the mailbox `reports` in between (its letters are

@@ -290,6 +290,8 @@ static void on_run(void *arg, enum run_event ev, struct run_info *info)
     case RUN_SNAPSHOT:
         on_run_snapshot(c, info);
         break;
+    case RUN_RESHARED:
+        break;
     case RUN_ENDED:
         on_run_ended(c, info);
         break;

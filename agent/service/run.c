@@ -81,6 +81,8 @@ struct run {
     uint64_t started_ns;
     uint64_t lease_ns; /* 0 = none so far */
     bool lease_lost;
+    uint32_t resharing; /* workers that have not answered yet */
+    char reshare_problem[128];
     STAILQ_HEAD(, letter) waiting; /* parts whose interval is not complete on all workers */
     uint64_t emitted;              /* intervals already handed out */
     uint64_t last_to_ns;
@@ -130,13 +132,18 @@ static enum err start_resolver(struct run *r, struct errmsg *msg)
     return ERR_OK;
 }
 
+static struct share share_of(const struct run *r, const struct plan_part *part, uint32_t worker)
+{
+    return (struct share){.total = part->total,
+                          .first = part->first,
+                          .weight = part->weight,
+                          .threads = r->n_workers,
+                          .thread = worker};
+}
+
 static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
 {
-    struct share share = {.total = r->part.total,
-                          .first = r->part.first,
-                          .weight = r->part.weight,
-                          .threads = r->n_workers,
-                          .thread = i};
+    struct share share = share_of(r, &r->part, i);
     struct worker_config cfg = {
         .number = i,
         .ops = client_h1_ops(),
@@ -284,6 +291,17 @@ static void on_started(struct run *r, const struct worker_status *s)
     tell(r, RUN_STARTED, &info);
 }
 
+static void on_reshared(struct run *r, const struct worker_status *s)
+{
+    if (s->failed)
+        snprintf(r->reshare_problem, sizeof r->reshare_problem, "%s", s->problem);
+    if (--r->resharing > 0)
+        return;
+    struct run_info info = {0};
+    snprintf(info.problem, sizeof info.problem, "%s", r->reshare_problem);
+    tell(r, RUN_RESHARED, &info);
+}
+
 /* --- snapshots ------------------------------------------------------------------------------ */
 
 /* First interval that is not yet complete on every worker. */
@@ -367,6 +385,12 @@ static void on_part(struct run *r, struct part *p)
         finish(r);
 }
 
+static const struct worker_status *status_of(const struct letter *l)
+{
+    return (const struct worker_status *)(const void *)((const char *)l -
+                                                        offsetof(struct worker_status, letter));
+}
+
 static void on_letter(void *arg, struct letter *l)
 {
     struct run *r = arg;
@@ -383,13 +407,11 @@ static void on_letter(void *arg, struct letter *l)
     if (l->kind == WORKER_PART)
         on_part(r, (struct part *)(void *)((char *)l - offsetof(struct part, letter)));
     else if (l->kind == WORKER_PREPARED)
-        on_prepared(r,
-                    (const struct worker_status *)(void *)((char *)l -
-                                                           offsetof(struct worker_status, letter)));
+        on_prepared(r, status_of(l));
     else if (l->kind == WORKER_STARTED)
-        on_started(r,
-                   (const struct worker_status *)(void *)((char *)l -
-                                                          offsetof(struct worker_status, letter)));
+        on_started(r, status_of(l));
+    else if (l->kind == WORKER_RESHARED)
+        on_reshared(r, status_of(l));
 }
 
 /* --- commands ------------------------------------------------------------------------------- */
@@ -420,6 +442,22 @@ static void run_lease(struct run *r, uint64_t until_ns)
             worker_lease(r->workers[i].worker, until_ns);
 }
 
+static enum err run_reshare(struct run *r, uint64_t from, const struct plan_part *part,
+                            struct errmsg *msg)
+{
+    if (r->resharing > 0)
+        return errmsg_set(msg, ERR_BUSY, "the workers have not answered the last change yet");
+    if (sm_state(&r->sm) != RUN_STATE_ARMED && sm_state(&r->sm) != RUN_STATE_RUNNING)
+        return errmsg_set(msg, ERR_STATE, "the run is not going on");
+    r->reshare_problem[0] = '\0';
+    r->resharing = r->n_workers;
+    for (uint32_t i = 0; i < r->n_workers; i++) {
+        struct share share = share_of(r, part, i);
+        worker_reshare(r->workers[i].worker, from, &share);
+    }
+    return ERR_OK;
+}
+
 static void run_free(struct run *r)
 {
     if (r == NULL)
@@ -445,6 +483,7 @@ static const struct run_ops ops = {
     .arm = run_arm,
     .halt = run_halt,
     .lease = run_lease,
+    .reshare = run_reshare,
     .free = run_free,
 };
 

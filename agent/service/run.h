@@ -23,6 +23,7 @@ enum run_event {
     RUN_PREPARED, /* info: connections, threads, address, problem */
     RUN_REFUSED,  /* info: problem = why it cannot be done */
     RUN_STARTED,  /* info: started_ns = last worker awake */
+    RUN_RESHARED, /* info: problem = why some requests are not taken over; empty = all are */
     RUN_SNAPSHOT, /* info: snapshot (ownership moves to the receiver), seq set */
     RUN_ENDED     /* info: snapshot = cumulative (moves), ended_ns, lease_lost */
 };
@@ -56,6 +57,10 @@ struct run_ops {
     /* The workers stop by themselves at this instant unless it is moved again, even when the main
      * thread hangs. */
     void (*lease)(struct run *r, uint64_t until_ns);
+    /* From that global index on this agent owns part->weight residues from part->first of
+     * part->total. Answered by RUN_RESHARED; one at a time (ERR_BUSY). */
+    enum err (*reshare)(struct run *r, uint64_t from, const struct plan_part *part,
+                        struct errmsg *msg);
     /* Frees in any phase; no event afterwards. */
     void (*free)(struct run *r);
 };

@@ -70,7 +70,11 @@ static void fake_free(struct run *r)
     mem_free(r);
 }
 
-static const struct run_ops fake_ops = {fake_prepare, fake_arm, fake_halt, fake_lease, fake_free};
+static const struct run_ops fake_ops = {.prepare = fake_prepare,
+                                        .arm = fake_arm,
+                                        .halt = fake_halt,
+                                        .lease = fake_lease,
+                                        .free = fake_free};
 
 static bool on_send(void *arg, void *conn, const struct msg *m)
 {

@@ -27,7 +27,7 @@ struct boss {
     struct mailbox *reports;
     struct worker *workers[WORKERS];
     uint32_t n;
-    uint32_t prepared, started, finals, leases_lost;
+    uint32_t prepared, started, finals, leases_lost, reshared, not_reshared;
     uint64_t t0_ns;
     uint64_t next[WORKERS]; /* interval each one's next part must begin with */
     uint64_t parts, coarse; /* parts; of them over more than one interval */
@@ -89,6 +89,11 @@ static void on_letter(void *arg, struct letter *l)
         ck_assert_uint_ge(s->at_ns, b->t0_ns);
         b->started++;
         break;
+    case WORKER_RESHARED:
+        b->reshared++;
+        b->not_reshared += s->failed;
+        ck_assert_int_eq(s->failed, s->problem[0] != '\0');
+        break;
     case WORKER_PART:
         on_part(b, (struct part *)(void *)l);
         break;
@@ -100,6 +105,7 @@ struct setting {
     struct rate rate;
     uint64_t duration_ns;
     uint32_t workers, connections;
+    bool half; /* they own every other request only */
     uint64_t timeout_ns;
     uint64_t spin_ns;
 };
@@ -110,7 +116,7 @@ static void boss_init(struct boss *b, const struct setting *set)
     *b = (struct boss){.loop = loop_wait_new(), .n = set->workers, .sum = snapshot_new()};
     ck_assert_int_eq(mailbox_new(b->loop, on_letter, b, &b->reports, &msg), ERR_OK);
     for (uint32_t k = 0; k < set->workers; k++) {
-        struct share share = {1, 0, 1, set->workers, k};
+        struct share share = {set->half ? 2 : 1, 0, 1, set->workers, k};
         struct worker_config cfg = {.number = k,
                                     .ops = set->ops,
                                     .connections = set->connections,
@@ -287,6 +293,39 @@ START_TEST(test_a_lease_ends_the_load)
     struct counters c = ledger(&b);
     ck_assert_uint_gt(c.unsent_stopped, 0);
     ck_assert_uint_eq(c.unfinished, c.sent);
+    boss_fini(&b);
+}
+END_TEST
+
+static void boss_reshare(struct boss *b, uint64_t from)
+{
+    b->reshared = b->not_reshared = 0;
+    for (uint32_t k = 0; k < b->n; k++) {
+        struct share share = {1, 0, 1, b->n, k};
+        worker_reshare(b->workers[k], from, &share);
+    }
+    LOOP_WAIT(b->loop, b->reshared == b->n);
+}
+
+/* The second half of the run is theirs alone; what has passed cannot be taken over. */
+START_TEST(test_workers_take_over)
+{
+    struct setting set = two_thousand;
+    set.ops = echo_client_ops();
+    set.half = true;
+    set.duration_ns = 2 * NS_PER_SEC;
+    struct boss b;
+    boss_init(&b, &set);
+    boss_arm(&b);
+    boss_reshare(&b, 2000);
+    ck_assert_uint_eq(b.not_reshared, 0);
+    LOOP_WAIT(b.loop, clock_mono_ns() > b.t0_ns + 1100 * MS);
+    boss_reshare(&b, 2100);
+    ck_assert_uint_eq(b.not_reshared, b.n);
+    LOOP_WAIT(b.loop, b.finals == b.n);
+    ck_assert_uint_eq(ledger(&b).scheduled, 1000 + 2000);
+    boss_reshare(&b, UINT64_MAX);
+    ck_assert_uint_eq(b.not_reshared, b.n);
     boss_fini(&b);
 }
 END_TEST
@@ -478,6 +517,7 @@ int main(void)
     tcase_add_loop_test(tc, test_halts_in_time, 0, 2);
     tcase_add_test(tc, test_frozen_server_still_counts_what_is_due);
     tcase_add_test(tc, test_a_lease_ends_the_load);
+    tcase_add_test(tc, test_workers_take_over);
     tcase_add_test(tc, test_halt_before_arm);
     tcase_add_test(tc, test_free_at_any_moment);
     tcase_add_test(tc, test_slow_main_loop_loses_nothing);
