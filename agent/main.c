@@ -8,6 +8,7 @@
 
 #include "agent/service/agent_options.h"
 #include "agent/service/endpoint.h"
+#include "agent/service/listen.h"
 #include "agent/service/selftest.h"
 #include "common/host.h"
 #include "common/log.h"
@@ -22,7 +23,7 @@ static void usage(void)
     size_t n;
     const struct option_row *rows = agent_options(&n);
     printf(
-        "usage: hammer-agent --listen URL [flags]\n"
+        "usage: hammer-agent [flags]\n"
         "       hammer-agent selftest [flags]\n\n"
         "Waits for hammer-ctl and sends the load it is told to send; selftest finds out how much\n"
         "this host can send on time.\n\n");
@@ -112,17 +113,11 @@ int main(int argc, char **argv)
     struct policy policy;
     struct placement placement;
     struct errmsg msg = {{0}};
-    size_t n, n_rest = 0;
-    const char *rest[1];
+    enum listen_kind kind = LISTEN_IPC;
     host_std_fds();
     if (argc > 1 && strcmp(argv[1], "selftest") == 0)
         return selftest_main(argc - 1, argv + 1);
-    const struct option_row *rows = agent_options(&n);
-    enum err e = option_environment(rows, n, &o, &msg);
-    if (e == ERR_OK)
-        e = option_parse(rows, n, argc, argv, &o, rest, 1, &n_rest, &msg);
-    if (e == ERR_OK && n_rest > 0)
-        e = errmsg_set(&msg, ERR_INVALID, "%s: hammer-agent takes no argument", rest[0]);
+    enum err e = agent_options_read(&o, argc, argv, &msg);
     if (e == ERR_OK && (o.help || o.version)) {
         if (o.help)
             usage();
@@ -132,14 +127,15 @@ int main(int argc, char **argv)
         return 0;
     }
     if (e == ERR_OK)
-        e = agent_options_check(&o, &policy, &msg);
+        e = agent_options_policy(&o, &policy, &msg);
     if (e == ERR_OK)
         e = agent_options_placement(&o, &placement, &msg);
+    if (e == ERR_OK)
+        e = listen_check(o.listen, o.insecure_listen, &kind, &msg);
     int code = EXIT_BAD_INPUT;
     if (e == ERR_OK) {
-        log_open("hammer-agent", o.verbose ? LOG_LEVEL_DEBUG
-                                 : o.once  ? LOG_LEVEL_ERROR /* its controller tells the rest */
-                                           : LOG_LEVEL_INFO);
+        log_open("hammer-agent", agent_options_log_level(&o));
+        log_use_json(o.log_json);
         if (o.once)
             prctl(PR_SET_PDEATHSIG, SIGTERM); /* a spawned agent goes with its controller */
         signal(SIGPIPE, SIG_IGN);

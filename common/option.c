@@ -68,7 +68,7 @@ static void form_text(const struct option_row *row, char *buf, size_t size)
     snprintf(buf, size, "%s", row->accepted != NULL ? row->accepted : "a text");
 }
 
-static enum err refuse(const struct option_row *row, const struct source *source, const char *value,
+static enum err refuse(const struct option_row *row, const char *source, const char *value,
                        enum err e, struct errmsg *msg)
 {
     static void (*const forms[])(const struct option_row *, char *, size_t) = {
@@ -79,8 +79,8 @@ static enum err refuse(const struct option_row *row, const struct source *source
     };
     char form[256], shown[UNITS_SHOWN];
     forms[row->type](row, form, sizeof form);
-    return errmsg_set(msg, e, "%s%s: accepted is %s", source->text,
-                      units_format_shown(value, shown), form);
+    return errmsg_set(msg, e, "%s%s: accepted is %s", source, units_format_shown(value, shown),
+                      form);
 }
 
 static struct source flag_source(const struct option_row *row)
@@ -94,7 +94,7 @@ enum err option_refuse(const struct option_row *row, const char *value, enum err
                        struct errmsg *msg)
 {
     struct source s = flag_source(row);
-    return refuse(row, &s, value, e, msg);
+    return refuse(row, s.text, value, e, msg);
 }
 
 /* --- values: one function a type, each leaves `msg` empty where the row says it all --- */
@@ -188,7 +188,7 @@ static enum err apply_custom(const struct option_row *row, const char *value, ch
     return row->parse(row, value, target, msg);
 }
 
-static enum err apply(const struct option_row *row, const struct source *source, const char *value,
+enum err option_apply(const struct option_row *row, const char *source, const char *value,
                       void *target, struct errmsg *msg)
 {
     static const apply_fn types[] = {
@@ -202,7 +202,7 @@ static enum err apply(const struct option_row *row, const struct source *source,
     if (e != ERR_OK && why.text[0] == '\0')
         return refuse(row, source, value, e, msg);
     if (e != ERR_OK)
-        return errmsg_set(msg, e, "%s%s", source->text, why.text);
+        return errmsg_set(msg, e, "%s%s", source, why.text);
     if (row->set_offset != OPTION_NO_SET)
         *(bool *)(void *)((char *)target + row->set_offset) = true;
     return ERR_OK;
@@ -268,13 +268,13 @@ static enum err take(struct scan *s, const struct option_row *row, const char *v
     size_t i = (size_t)(row - s->rows);
     if (value == NULL) {
         if (s->at + 1 >= s->argc)
-            return refuse(row, &source, "(no value)", ERR_INVALID, s->msg);
+            return refuse(row, source.text, "(no value)", ERR_INVALID, s->msg);
         value = s->argv[++s->at];
     }
     if (row->type == OPTION_LIST && !s->seen[i])
         option_list_clear((struct option_list *)(void *)((char *)s->target + row->offset));
     s->seen[i] = true;
-    return apply(row, &source, value, s->target, s->msg);
+    return option_apply(row, source.text, value, s->target, s->msg);
 }
 
 static enum err parse_long(struct scan *s)
@@ -382,7 +382,9 @@ enum err option_environment(const struct option_row *rows, size_t n_rows, void *
         if (value == NULL || *value == '\0')
             continue;
         strncat(source.text, "=", sizeof source.text - strlen(source.text) - 1);
-        enum err e = apply(&rows[i], &source, value, target, msg);
+        if (rows[i].type == OPTION_LIST) /* what a file put into it */
+            option_list_clear((struct option_list *)(void *)((char *)target + rows[i].offset));
+        enum err e = option_apply(&rows[i], source.text, value, target, msg);
         if (e != ERR_OK)
             return e;
     }

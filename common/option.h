@@ -62,9 +62,15 @@ enum err option_parse(const struct option_row *rows, size_t n_rows, int argc, ch
                       struct errmsg *msg) MUST_CHECK;
 
 /* Options from the environment, HAMMER_<NAME> with '-' as '_'; used before argv, so flags win. An
- * empty variable counts as absent; a flag's is 1 or 0; a list's is one item. */
+ * empty variable counts as absent; a flag's is 1 or 0; a list's is one item and replaces what a
+ * file put there. */
 enum err option_environment(const struct option_row *rows, size_t n_rows, void *target,
                             struct errmsg *msg) MUST_CHECK;
+
+/* Sets one option; `source` ("--rate ", "HAMMER_RATE=") goes in front of the value in errors. A
+ * list grows. */
+enum err option_apply(const struct option_row *row, const char *source, const char *value,
+                      void *target, struct errmsg *msg) MUST_CHECK;
 
 /* The row of that long name, NULL = none. */
 const struct option_row *option_find(const struct option_row *rows, size_t n_rows,
