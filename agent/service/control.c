@@ -36,6 +36,7 @@ struct control {
     void *owner; /* connection; NULL when IDLE */
     uint8_t owner_id[MSG_ID_LEN];
     char holder[96];
+    char run_id[9]; /* first digits; valid while there is a run */
     uint64_t held_since_ns;
     uint64_t lease_ns, lease_until_ns;
 
@@ -134,6 +135,7 @@ static void welcome(struct control *c)
     m.welcome.fd_limit = c->cfg.fd_limit;
     m.welcome.lease_ms = c->lease_ns / NS_PER_MS;
     m.welcome.tested_rate = c->cfg.tested_rate;
+    m.welcome.insecure = c->cfg.insecure;
     send_owner(c, &m);
 }
 
@@ -324,9 +326,8 @@ static void start_prepare(struct control *c, const struct msg_prepare *p)
     }
     c->outbox = outbox_new();
     c->cfg.run->lease(c->run, clock_add(c->lease_until_ns, GRACE_NS));
-    char run[9];
-    host_hex(p->run, 4, run);
-    log_info(c->holder, "preparing run %s: %" PRIu32 " connections, %" PRIu32 " threads", run,
+    host_hex(p->run, 4, c->run_id);
+    log_info(c->holder, "preparing run %s: %" PRIu32 " connections, %" PRIu32 " threads", c->run_id,
              part.connections, part.threads);
 }
 
@@ -537,6 +538,21 @@ bool control_shutdown(struct control *c, uint64_t now_ns)
 enum agent_state control_state(const struct control *c)
 {
     return state(c);
+}
+
+void control_status(const struct control *c, char *buf, size_t cap)
+{
+    if (state(c) == AGENT_IDLE)
+        snprintf(buf, cap, "idle");
+    else if (c->run == NULL)
+        snprintf(buf, cap, "held by %s", c->holder);
+    else
+        snprintf(buf, cap, "%s run %s for %s", sm_name(&c->sm), c->run_id, c->holder);
+}
+
+void control_set_policy(struct control *c, const struct policy *policy)
+{
+    c->cfg.env.policy = policy;
 }
 
 bool control_is_owner(const struct control *c, const void *conn)

@@ -30,6 +30,7 @@ struct control_config {
     uint64_t fd_limit;
     uint64_t lease_ns;
     uint64_t tested_rate; /* of the self-test, 0 = unknown */
+    bool insecure;        /* whoever connects commands the load: said in WELCOME */
     void *arg;
     /* Sends to a connection. false = it cannot take more now (snapshots wait for the next tick). */
     bool (*send)(void *arg, void *conn, const struct msg *m);
@@ -48,6 +49,10 @@ uint64_t control_deadline(const struct control *c); /* next instant control_tick
 /* SIGTERM: halt the run; true once nothing is left to do. */
 bool control_shutdown(struct control *c, uint64_t now_ns);
 enum agent_state control_state(const struct control *c);
+/* "idle", "held by X", "running run 7f3a00c1 for X": for people. */
+void control_status(const struct control *c, char *buf, size_t cap);
+/* For runs prepared from now on; one under way keeps what it has. */
+void control_set_policy(struct control *c, const struct policy *policy);
 /* Does this connection hold the agent? */
 bool control_is_owner(const struct control *c, const void *conn);
 

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/service/endpoint.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "agent/service/control.h"
+#include "agent/service/listen.h"
 #include "agent/service/run.h"
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "proto/link.h"
+#include "proto/link_url.h"
 #include "proto/msg.h"
 
 #define SILENCE_MS  70000 /* beyond the longest lease: control's lease ends it earlier */
-#define FLUSH_MS    2000
+#define FLUSH_MS    1900  /* at most ENDPOINT_SHUTDOWN_MS: one may have begun just before SIGTERM */
+#define FAREWELL_MS 500   /* the same, once shutting down */
 #define HELLO_NS    (5 * NS_PER_SEC)  /* a connection without HELLO is dropped after this */
 #define ORPHAN_NS   (10 * NS_PER_SEC) /* a spawned agent nobody talks to */
-#define SHUTDOWN_NS (5 * NS_PER_SEC)
+#define SHUTDOWN_NS ((ENDPOINT_SHUTDOWN_MS - FAREWELL_MS) * NS_PER_MS - 200 * NS_PER_MS)
 #define LEASE_NS    (10 * NS_PER_SEC)
 #define RETRY_NS    (50 * NS_PER_MS) /* a link that was full is asked again */
 
@@ -37,6 +41,10 @@ struct endpoint {
     LIST_HEAD(, conn) conns; /* newest first */
     size_t n_conns;
     bool once, had_owner;
+    bool local; /* an ipc:// socket that other users may reach: each peer's user is looked up */
+    void (*status)(void *arg, const char *text);
+    void *arg;
+    char told[160];          /* status told last */
     uint64_t orphan_at_ns;   /* NS_NEVER unless once */
     uint64_t shutdown_at_ns; /* NS_NEVER = not shutting down */
 };
@@ -90,10 +98,14 @@ static bool on_send(void *arg, void *conn, const struct msg *m)
     return e == ERR_OK;
 }
 
+static uint64_t flush_ms(const struct endpoint *s)
+{
+    return s->shutdown_at_ns == NS_NEVER ? FLUSH_MS : FAREWELL_MS;
+}
+
 static void on_close(void *arg, void *conn)
 {
-    (void)arg;
-    conn_drop(conn, FLUSH_MS);
+    conn_drop(conn, flush_ms(arg));
 }
 
 static uint64_t on_now(void *arg)
@@ -113,8 +125,21 @@ static bool is_alive(const struct endpoint *s, const struct conn *c)
     return false;
 }
 
+static void tell_status(struct endpoint *s)
+{
+    char text[sizeof s->told];
+    if (s->status == NULL)
+        return;
+    control_status(s->control, text, sizeof text);
+    if (strcmp(text, s->told) == 0)
+        return;
+    memcpy(s->told, text, sizeof text);
+    s->status(s->arg, text);
+}
+
 static void after_event(struct endpoint *s)
 {
+    tell_status(s);
     bool owned = control_state(s->control) != AGENT_IDLE;
     if (owned) {
         s->had_owner = true;
@@ -174,9 +199,36 @@ static void make_room(struct endpoint *s)
     conn_drop(c, 0);
 }
 
+/* Who may not command the load is told so, which its controller prints. */
+static bool turned_away(const struct endpoint *s, struct link *l)
+{
+    uint64_t uid = UINT64_MAX;
+    if (!s->local || (link_peer_uid(l, &uid) && listen_allows_uid(uid)))
+        return false;
+    struct msg m = {.type = MSG_REFUSE, .refuse = {.code = REFUSE_POLICY}};
+    m.refuse.version_min = MSG_VERSION_MIN;
+    m.refuse.version_max = MSG_VERSION_MAX;
+    snprintf(m.refuse.build, sizeof m.refuse.build, "%s", HAMMER_VERSION);
+    snprintf(m.refuse.text, sizeof m.refuse.text,
+             "uid %" PRId64 " may not command this agent: accepted are root, the agent's own user "
+             "and the members of group " LISTEN_GROUP,
+             (int64_t)uid);
+    log_warn("link", "%s: refused: %s", link_peer(l), m.refuse.text);
+    uint8_t *frame;
+    size_t len;
+    if (msg_encode(&m, &frame, &len) == ERR_OK) {
+        (void)!link_send(l, frame, len);
+        mem_free(frame);
+    }
+    link_close(l, flush_ms(s));
+    return true;
+}
+
 static void on_accept(void *arg, struct link *l)
 {
     struct endpoint *s = arg;
+    if (turned_away(s, l))
+        return;
     make_room(s);
     struct conn *c = mem_calloc(1, sizeof *c);
     c->endpoint = s;
@@ -224,6 +276,9 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
     struct endpoint *s = mem_calloc(1, sizeof *s);
     s->loop = cfg->loop;
     s->once = cfg->once;
+    s->local = !cfg->once && link_url_path(cfg->url) != NULL;
+    s->status = cfg->status;
+    s->arg = cfg->arg;
     s->shutdown_at_ns = NS_NEVER;
     s->orphan_at_ns = cfg->once ? clock_mono_ns() + ORPHAN_NS : NS_NEVER;
     LIST_INIT(&s->conns);
@@ -234,6 +289,7 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
         .fd_limit = host_fd_limit(),
         .lease_ns = LEASE_NS,
         .tested_rate = cfg->tested_rate,
+        .insecure = cfg->insecure,
         .arg = s,
         .send = on_send,
         .close = on_close,
@@ -244,11 +300,14 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
     host_random(cc.epoch, sizeof cc.epoch);
     s->control = control_new(&cc);
     s->timer = loop_timer_new(cfg->loop, on_timer, s);
-    enum err e = link_listen(cfg->loop, cfg->url, NULL, on_accept, s, &s->listener, msg);
+    struct link_options lo = {.tls = cfg->tls, .ipc_mode = s->local ? 0660 : 0600};
+    enum err e = link_listen(cfg->loop, cfg->url, &lo, on_accept, s, &s->listener, msg);
     if (e != ERR_OK) {
         endpoint_free(s);
         return e;
     }
+    if (s->local)
+        listen_share(cfg->url);
     rearm(s);
     *out = s;
     return ERR_OK;
@@ -257,6 +316,16 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
 const char *endpoint_url(const struct endpoint *s)
 {
     return link_listener_url(s->listener);
+}
+
+void endpoint_set_policy(struct endpoint *s, const struct policy *policy)
+{
+    control_set_policy(s->control, policy);
+}
+
+bool endpoint_idle(const struct endpoint *s)
+{
+    return control_state(s->control) == AGENT_IDLE;
 }
 
 void endpoint_shutdown(struct endpoint *s)
@@ -278,7 +347,7 @@ void endpoint_free(struct endpoint *s)
         link_listener_close(s->listener);
     struct conn *c;
     while ((c = LIST_FIRST(&s->conns)) != NULL) /* the owner's last words may not have left yet */
-        conn_drop(c, control_is_owner(s->control, c) ? FLUSH_MS : 0);
+        conn_drop(c, control_is_owner(s->control, c) ? FAREWELL_MS : 0);
     control_free(s->control);
     loop_timer_free(s->timer);
     mem_free(s);

@@ -9,6 +9,7 @@
 #include "agent/service/policy.h"
 #include "common/err.h"
 #include "common/loop.h"
+#include "proto/link.h"
 
 /*
  * Joins links and control: accepts connections, decodes frames, drops whoever does not say HELLO in
@@ -25,17 +26,27 @@ struct endpoint_config {
     const struct placement *placement; /* NULL = as it comes; outlives the endpoint */
     const char *url;                   /* where to listen */
     const char *name;                  /* agent's name, told to controllers */
+    const struct link_tls *tls;        /* for tls+tcp://; outlives the endpoint */
     uint64_t tested_rate;              /* of the self-test, told to controllers; 0 = unknown */
+    bool insecure;                     /* whoever connects commands the load: told to controllers */
     bool once; /* spawned by a controller: stop the loop when its first owner is gone, or when
                   none came within 10 s */
+    /* What the agent is doing, for people, whenever it changes; NULL = nobody asks. */
+    void (*status)(void *arg, const char *text);
+    void *arg;
 };
 
 enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out,
                       struct errmsg *msg) MUST_CHECK;
 /* URL with the real port. */
 const char *endpoint_url(const struct endpoint *s);
-/* Halts a run, lets its final snapshot leave, then stops the loop; at the latest after 5 s. A
+/* For runs prepared from now on. The old one may be freed once endpoint_idle. */
+void endpoint_set_policy(struct endpoint *s, const struct policy *policy);
+bool endpoint_idle(const struct endpoint *s);
+/* Halts a run, lets its final snapshot leave, then stops the loop: within ENDPOINT_SHUTDOWN_MS,
+ * what endpoint_free and loop_finish then need included, whatever target and controller do. A
  * second call stops the loop at once. */
+#define ENDPOINT_SHUTDOWN_MS 1900
 void endpoint_shutdown(struct endpoint *s);
 /* What was sent still leaves while the loop turns: loop_finish. */
 void endpoint_free(struct endpoint *s);

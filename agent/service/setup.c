@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/service/setup.h"
+
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+
+/* --- policy --------------------------------------------------------------------------------- */
+
+static enum err open_policy(const struct agent_options *o, struct policy **out, struct errmsg *msg)
+{
+    struct policy *p = mem_calloc(1, sizeof *p);
+    enum err e = agent_options_policy(o, p, msg);
+    if (e == ERR_OK)
+        *out = p;
+    else
+        mem_free(p);
+    return e;
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+enum err setup_open(struct setup *s, int argc, char *const *argv, struct errmsg *msg)
+{
+    struct agent_options *o = &s->options;
+    *s = (struct setup){.argc = argc, .argv = argv};
+    enum err e = agent_options_read(o, argc, argv, msg);
+    if (e != ERR_OK || o->help || o->version)
+        return e;
+    e = open_policy(o, &s->policy, msg);
+    if (e == ERR_OK)
+        e = agent_options_placement(o, &s->placement, msg);
+    if (e == ERR_OK)
+        e = listen_check(o->listen, o->insecure_listen, &s->listen, msg);
+    return e;
+}
+
+void setup_close(struct setup *s)
+{
+    mem_free(s->policy);
+    agent_options_clear(&s->options);
+    *s = (struct setup){0};
+}
+
+/* --- reload --------------------------------------------------------------------------------- */
+
+static void keep(const char *what, const struct errmsg *msg)
+{
+    log_error("reload", "%s; the old %s stays in use", msg->text, what);
+}
+
+static void reload_options(struct setup *s)
+{
+    struct agent_options fresh;
+    struct errmsg msg = {{0}};
+    if (agent_options_read(&fresh, s->argc, s->argv, &msg) != ERR_OK) {
+        keep("configuration", &msg);
+        agent_options_clear(&fresh);
+        return;
+    }
+    if (strcmp(fresh.listen, s->options.listen) != 0 ||
+        fresh.insecure_listen != s->options.insecure_listen)
+        log_warn("reload", "where to listen changes with a restart only");
+    agent_options_clear(&s->options);
+    s->options = fresh;
+    log_set_level(agent_options_log_level(&fresh));
+}
+
+static void reload_policy(struct setup *s, struct policy **replaced)
+{
+    struct errmsg msg = {{0}};
+    struct policy *fresh;
+    *replaced = NULL;
+    if (open_policy(&s->options, &fresh, &msg) != ERR_OK) {
+        keep("policy", &msg);
+        return;
+    }
+    *replaced = s->policy;
+    s->policy = fresh;
+}
+
+void setup_reload(struct setup *s, struct policy **replaced)
+{
+    reload_options(s);
+    reload_policy(s, replaced);
+}
+
+/* --- --check-config ------------------------------------------------------------------------- */
+
+void setup_describe(const struct setup *s, FILE *out)
+{
+    static const char *const kinds[] = {
+        [LISTEN_IPC] = "root, the agent's user and group " LISTEN_GROUP,
+        [LISTEN_LOOPBACK] = "this machine only",
+        [LISTEN_TLS] = "controllers with a certificate",
+        [LISTEN_INSECURE] = "everybody who reaches it: --insecure-listen",
+    };
+    const struct agent_options *o = &s->options;
+    fprintf(out, "listen   %s (%s)\n", o->listen, kinds[s->listen]);
+    fprintf(out, "audit    %s\n", o->audit != NULL ? o->audit : "none");
+}
