@@ -35,6 +35,7 @@ static const struct wire_field welcome_fields[] = {
     U32(7, msg_welcome, cores, REQUIRED),     U64(8, msg_welcome, fd_limit, OPTIONAL),
     U64(9, msg_welcome, lease_ms, REQUIRED),  U64(10, msg_welcome, tested_rate, OPTIONAL),
     U32(11, msg_welcome, insecure, OPTIONAL), STR(12, msg_welcome, policy, OPTIONAL),
+    U32(13, msg_welcome, ports, OPTIONAL),
 };
 
 static const struct wire_field refuse_fields[] = {
@@ -126,6 +127,27 @@ static const struct wire_field bye_fields[] = {
     U32(1, msg_bye, reserved, OPTIONAL),
 };
 
+static const struct wire_field query_fields[] = {
+    U32(1, msg_query, version_min, REQUIRED), U32(2, msg_query, version_max, REQUIRED),
+    STR(3, msg_query, build, OPTIONAL),       STR(4, msg_query, controller, OPTIONAL),
+    STR(5, msg_query, scheme, OPTIONAL),      STR(6, msg_query, target, OPTIONAL),
+};
+
+static const struct wire_field info_fields[] = {
+    U32(1, msg_info, version_min, REQUIRED), U32(2, msg_info, version_max, REQUIRED),
+    STR(3, msg_info, build, OPTIONAL),       STR(4, msg_info, agent, REQUIRED),
+    ID(5, msg_info, epoch, REQUIRED),        STR(6, msg_info, boot_id, OPTIONAL),
+    U32(7, msg_info, state, REQUIRED),       STR(8, msg_info, holder, OPTIONAL),
+    U64(9, msg_info, held_ms, OPTIONAL),     U64(10, msg_info, lease_left_ms, OPTIONAL),
+    STR(11, msg_info, run, OPTIONAL),        U32(12, msg_info, cores, REQUIRED),
+    U64(13, msg_info, fd_limit, OPTIONAL),   U64(14, msg_info, fds_used, OPTIONAL),
+    U32(15, msg_info, ports, OPTIONAL),      U64(16, msg_info, tested_rate, OPTIONAL),
+    U32(17, msg_info, insecure, OPTIONAL),   STR(18, msg_info, policy, OPTIONAL),
+    U32(19, msg_info, tls, OPTIONAL),        U32(20, msg_info, target, OPTIONAL),
+    STR(21, msg_info, addresses, OPTIONAL),  U64(22, msg_info, connect_us, OPTIONAL),
+    STR(23, msg_info, problem, OPTIONAL),    U32(24, msg_info, n_addresses, OPTIONAL),
+};
+
 struct message {
     enum msg_type type;
     const char *name;
@@ -160,6 +182,8 @@ static const struct message messages[] = {
     MESSAGE(STOP, stop),
     MESSAGE(FINAL, final),
     MESSAGE(BYE, bye),
+    MESSAGE(QUERY, query),
+    MESSAGE(INFO, info),
 };
 
 #define N_MESSAGES (sizeof messages / sizeof messages[0])

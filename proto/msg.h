@@ -40,7 +40,9 @@ enum msg_type {
     MSG_STOP = 16,       /* C>A  send nothing more; in-flight requests get drain_ns */
     MSG_FINAL = 17,      /* A>C  cumulative snapshot, last sequence, why it ended */
     MSG_BYE = 18,        /* C>A  the agent is free again */
-    MSG_TYPE_MAX = 18
+    MSG_QUERY = 19,      /* C>A  tell about yourself; in place of HELLO: takes nothing */
+    MSG_INFO = 20,       /* A>C  what the agent is, who holds it, what it reaches */
+    MSG_TYPE_MAX = 20
 };
 
 enum refuse_code {
@@ -63,6 +65,17 @@ enum agent_state {
     AGENT_DRAINING,  /* nothing more is sent, answers are awaited */
     AGENT_ENDED,     /* FINAL is out; waits for BYE */
     AGENT_STATES
+};
+
+/* What INFO says of the target that QUERY named. */
+enum info_target {
+    INFO_TARGET_NONE,        /* none was named */
+    INFO_TARGET_REACHED,     /* at least one address took a connection */
+    INFO_TARGET_REFUSED,     /* this agent's policy forbids it; nothing was connected */
+    INFO_TARGET_UNRESOLVED,  /* no address, or no answer in time */
+    INFO_TARGET_UNREACHABLE, /* no address took a connection */
+    INFO_TARGET_BUSY,        /* too many lookups are under way */
+    INFO_TARGETS
 };
 
 enum end_reason {
@@ -94,6 +107,7 @@ struct msg_welcome {
     uint64_t tested_rate; /* req/s its self-test has shown to be sent on time; 0 = unknown */
     uint32_t insecure;    /* 1: it listens where anybody who connects commands the load */
     char policy[192];     /* what it may do, one line */
+    uint32_t ports;       /* local ports for outgoing connections; 0 = unknown */
 };
 
 struct msg_refuse {
@@ -192,6 +206,40 @@ struct msg_bye {
     uint32_t reserved;
 };
 
+struct msg_query {
+    uint32_t version_min, version_max;
+    char build[32];
+    char controller[96]; /* who asks, for the agent's log */
+    char scheme[8];      /* of the target: "http" */
+    char target[272];    /* "HOST:PORT", "[IPV6]:PORT"; "" = do not look for any */
+};
+
+struct msg_info {
+    uint32_t version_min, version_max;
+    char build[32];
+    char agent[64];
+    uint8_t epoch[MSG_ID_LEN];
+    char boot_id[64];
+    uint32_t state;   /* enum agent_state */
+    char holder[96];  /* "" = nobody */
+    uint64_t held_ms; /* 0 without a holder, as the next two */
+    uint64_t lease_left_ms;
+    char run[2 * MSG_ID_LEN + 1]; /* hex; "" = no run */
+    uint32_t cores;
+    uint64_t fd_limit;
+    uint64_t fds_used; /* at least so many descriptors are open now */
+    uint32_t ports;
+    uint64_t tested_rate;
+    uint32_t insecure;
+    char policy[192];
+    uint32_t tls;         /* 1: its control link is encrypted and both ends are certified */
+    uint32_t target;      /* enum info_target */
+    char addresses[512];  /* that the target has, "127.0.0.1:80 [::1]:80"; ends in "..." when cut */
+    uint64_t connect_us;  /* slowest of the connections that were made */
+    char problem[256];    /* why not reached; with REACHED: the first address that was not */
+    uint32_t n_addresses; /* of the target */
+};
+
 struct msg {
     enum msg_type type;
     union {
@@ -213,6 +261,8 @@ struct msg {
         struct msg_stop stop;
         struct msg_final final;
         struct msg_bye bye;
+        struct msg_query query;
+        struct msg_info info;
     };
 };
 
