@@ -59,6 +59,15 @@ uint64_t host_fd_limit(void)
     return r.rlim_cur;
 }
 
+uint64_t host_fds_used(void)
+{
+    int fd = open("/", O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return host_fd_limit(); /* none is free */
+    close(fd);
+    return (uint64_t)fd;
+}
+
 uint32_t host_local_ports(void)
 {
     unsigned first = 0, last = 0;

@@ -16,6 +16,9 @@ uint32_t host_cores(void);
 uint32_t host_cores_online(void);
 /* Raises the soft limit of open files to the hard one and returns it. */
 uint64_t host_fd_limit(void);
+/* Open descriptors of this process, at least: the numbers below the lowest free one. One system
+ * call, however many there are; callable at any time. */
+uint64_t host_fds_used(void);
 /* How many local ports the kernel gives to outgoing connections; 0 = unknown. */
 uint32_t host_local_ports(void);
 /* Opens /dev/null for reading in place of standard descriptors that are closed: a socket must not

@@ -36,11 +36,11 @@ struct control {
     void *owner; /* connection; NULL when IDLE */
     uint8_t owner_id[MSG_ID_LEN];
     char holder[96];
-    char run_id[9]; /* first digits; valid while there is a run */
     uint64_t held_since_ns;
     uint64_t lease_ns, lease_until_ns;
 
     struct run *run;
+    char run_id[2 * MSG_ID_LEN + 1];
     uint64_t prepare_command, arm_command;
     struct msg_prepared prepared;   /* the answer, repeated on demand */
     struct msg_error prepare_error; /* the same; command 0 = none */
@@ -87,7 +87,7 @@ static void drop_run(struct control *c)
     c->prepared = (struct msg_prepared){0};
     c->prepare_error = (struct msg_error){0};
     c->started_ns = c->ended_ns = c->arm_at_ns = 0;
-    c->end_text[0] = '\0';
+    c->end_text[0] = c->run_id[0] = '\0';
 }
 
 /* The agent is free again. A run that is still going on stops here, at once. */
@@ -136,6 +136,7 @@ static void welcome(struct control *c)
     m.welcome.lease_ms = c->lease_ns / NS_PER_MS;
     m.welcome.tested_rate = c->cfg.tested_rate;
     m.welcome.insecure = c->cfg.insecure;
+    m.welcome.ports = c->cfg.ports;
     send_owner(c, &m);
 }
 
@@ -326,9 +327,9 @@ static void start_prepare(struct control *c, const struct msg_prepare *p)
     }
     c->outbox = outbox_new();
     c->cfg.run->lease(c->run, clock_add(c->lease_until_ns, GRACE_NS));
-    host_hex(p->run, 4, c->run_id);
-    log_info(c->holder, "preparing run %s: %" PRIu32 " connections, %" PRIu32 " threads", c->run_id,
-             part.connections, part.threads);
+    host_hex(p->run, MSG_ID_LEN, c->run_id);
+    log_info(c->holder, "preparing run %.8s: %" PRIu32 " connections, %" PRIu32 " threads",
+             c->run_id, part.connections, part.threads);
 }
 
 static void on_prepare(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
@@ -547,12 +548,31 @@ void control_status(const struct control *c, char *buf, size_t cap)
     else if (c->run == NULL)
         snprintf(buf, cap, "held by %s", c->holder);
     else
-        snprintf(buf, cap, "%s run %s for %s", sm_name(&c->sm), c->run_id, c->holder);
+        snprintf(buf, cap, "%s run %.8s for %s", sm_name(&c->sm), c->run_id, c->holder);
 }
 
 void control_set_policy(struct control *c, const struct policy *policy)
 {
     c->cfg.env.policy = policy;
+}
+
+void control_describe(const struct control *c, struct msg_info *m)
+{
+    uint64_t t = now(c);
+    memcpy(m->agent, c->cfg.agent, sizeof m->agent);
+    memcpy(m->epoch, c->cfg.epoch, MSG_ID_LEN);
+    memcpy(m->boot_id, c->cfg.boot_id, sizeof m->boot_id);
+    m->state = state(c);
+    m->cores = c->cfg.cores;
+    m->fd_limit = c->cfg.fd_limit;
+    m->tested_rate = c->cfg.tested_rate;
+    m->ports = c->cfg.ports;
+    if (c->owner == NULL)
+        return;
+    memcpy(m->holder, c->holder, sizeof m->holder);
+    memcpy(m->run, c->run_id, sizeof m->run);
+    m->held_ms = clock_elapsed(c->held_since_ns, t) / NS_PER_MS;
+    m->lease_left_ms = clock_elapsed(t, c->lease_until_ns) / NS_PER_MS;
 }
 
 bool control_is_owner(const struct control *c, const void *conn)

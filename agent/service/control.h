@@ -31,6 +31,7 @@ struct control_config {
     uint64_t lease_ns;
     uint64_t tested_rate; /* of the self-test, 0 = unknown */
     bool insecure;        /* whoever connects commands the load: said in WELCOME */
+    uint32_t ports;       /* local ones for outgoing connections, 0 = unknown */
     void *arg;
     /* Sends to a connection. false = it cannot take more now (snapshots wait for the next tick). */
     bool (*send)(void *arg, void *conn, const struct msg *m);
@@ -53,6 +54,8 @@ enum agent_state control_state(const struct control *c);
 void control_status(const struct control *c, char *buf, size_t cap);
 /* For runs prepared from now on; one under way keeps what it has. */
 void control_set_policy(struct control *c, const struct policy *policy);
+/* Who it is, its state and its holder, as INFO tells them to those who only ask. */
+void control_describe(const struct control *c, struct msg_info *m);
 /* Does this connection hold the agent? */
 bool control_is_owner(const struct control *c, const void *conn);
 

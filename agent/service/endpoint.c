@@ -8,6 +8,7 @@
 
 #include "agent/service/control.h"
 #include "agent/service/listen.h"
+#include "agent/service/info.h"
 #include "agent/service/run.h"
 #include "common/clock.h"
 #include "common/host.h"
@@ -30,13 +31,14 @@ struct conn {
     LIST_ENTRY(conn) entry;
     struct endpoint *endpoint;
     struct link *link;
-    uint64_t hello_by_ns; /* no owner until then: dropped */
+    uint64_t hello_by_ns; /* no owner until then: dropped; later for one that asked */
 };
 
 struct endpoint {
     struct loop *loop;
     struct link_listener *listener;
     struct control *control;
+    struct info *info;
     struct loop_timer *timer;
     LIST_HEAD(, conn) conns; /* newest first */
     size_t n_conns;
@@ -59,10 +61,21 @@ static struct conn *oldest_stranger(const struct endpoint *s)
     return oldest;
 }
 
+/* Those that asked may stay longer than those that have said nothing. */
+static struct conn *first_overdue(const struct endpoint *s)
+{
+    struct conn *c, *first = NULL;
+    LIST_FOREACH (c, &s->conns, entry)
+        if (!control_is_owner(s->control, c) &&
+            (first == NULL || c->hello_by_ns < first->hello_by_ns))
+            first = c;
+    return first;
+}
+
 static void rearm(struct endpoint *s)
 {
     uint64_t at = control_deadline(s->control);
-    const struct conn *c = oldest_stranger(s);
+    const struct conn *c = first_overdue(s);
     if (c != NULL && c->hello_by_ns < at)
         at = c->hello_by_ns;
     if (s->shutdown_at_ns != NS_NEVER) {
@@ -78,6 +91,7 @@ static void conn_drop(struct conn *c, uint64_t flush_ms)
     struct endpoint *s = c->endpoint;
     LIST_REMOVE(c, entry);
     s->n_conns--;
+    info_gone(s->info, c);
     link_close(c->link, flush_ms);
     mem_free(c);
 }
@@ -112,6 +126,15 @@ static uint64_t on_now(void *arg)
 {
     (void)arg;
     return clock_mono_ns();
+}
+
+/* What INFO tells beside the state. */
+static void on_describe(void *arg, struct msg_info *m)
+{
+    const struct endpoint *s = arg;
+    control_describe(s->control, m);
+    m->fds_used = host_fds_used();
+    m->tls = strncmp(endpoint_url(s), "tls+tcp://", strlen("tls+tcp://")) == 0;
 }
 
 /* --- what links say ------------------------------------------------------------------------- */
@@ -163,6 +186,11 @@ static void on_frame(struct conn *c, const struct link_info *info)
         control_gone(s->control, c, info->rx_ns);
         if (is_alive(s, c))
             conn_drop(c, 0);
+        return;
+    }
+    if (!control_is_owner(s->control, c) && info_message(s->info, c, &m, info->rx_ns)) {
+        if (m.type == MSG_QUERY && is_alive(s, c))
+            c->hello_by_ns = clock_add(c->hello_by_ns, INFO_STAY_NS - HELLO_NS);
         return;
     }
     control_message(s->control, c, &m, info->rx_ns);
@@ -244,8 +272,8 @@ static void on_accept(void *arg, struct link *l)
 static void drop_silent(struct endpoint *s, uint64_t now_ns)
 {
     struct conn *c;
-    while ((c = oldest_stranger(s)) != NULL && c->hello_by_ns <= now_ns) {
-        log_debug("link", "%s: no HELLO", link_peer(c->link));
+    while ((c = first_overdue(s)) != NULL && c->hello_by_ns <= now_ns) {
+        log_debug("link", "%s: no HELLO in time", link_peer(c->link));
         conn_drop(c, 0);
     }
 }
@@ -290,6 +318,7 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
         .lease_ns = LEASE_NS,
         .tested_rate = cfg->tested_rate,
         .insecure = cfg->insecure,
+        .ports = host_local_ports(),
         .arg = s,
         .send = on_send,
         .close = on_close,
@@ -301,7 +330,16 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
     s->control = control_new(&cc);
     s->timer = loop_timer_new(cfg->loop, on_timer, s);
     struct link_options lo = {.tls = cfg->tls, .ipc_mode = s->local ? 0660 : 0600};
-    enum err e = link_listen(cfg->loop, cfg->url, &lo, on_accept, s, &s->listener, msg);
+    struct info_config ic = {.loop = cfg->loop,
+                             .policy = cfg->policy,
+                             .arg = s,
+                             .describe = on_describe,
+                             .send = on_send,
+                             .close = on_close,
+                             .now = on_now};
+    enum err e = info_new(&ic, &s->info, msg);
+    if (e == ERR_OK)
+        e = link_listen(cfg->loop, cfg->url, &lo, on_accept, s, &s->listener, msg);
     if (e != ERR_OK) {
         endpoint_free(s);
         return e;
@@ -348,6 +386,7 @@ void endpoint_free(struct endpoint *s)
     struct conn *c;
     while ((c = LIST_FIRST(&s->conns)) != NULL) /* the owner's last words may not have left yet */
         conn_drop(c, control_is_owner(s->control, c) ? FAREWELL_MS : 0);
+    info_free(s->info);
     control_free(s->control);
     loop_timer_free(s->timer);
     mem_free(s);
