@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "proto/preflight.h"
 
 #define TOKEN_CHARS "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define OWS         " \t"
@@ -81,20 +82,6 @@ static bool given(const struct plan *p, const char *name)
     return false;
 }
 
-/* Does the comma list of a Connection header hold "close"? RFC 9110 section 7.6.1. */
-static bool has_close(const struct header *h)
-{
-    const char *p = h->value, *end = h->value + h->value_len;
-    while (p < end) {
-        p += strspn(p, OWS ",");
-        size_t len = strspn(p, TOKEN_CHARS);
-        if (len == 5 && strncasecmp(p, "close", 5) == 0)
-            return true;
-        p += len > 0 ? len : 1;
-    }
-    return false;
-}
-
 static enum err check_length(const char *line, const struct header *h, size_t body_len,
                              struct errmsg *msg)
 {
@@ -108,8 +95,7 @@ static enum err check_length(const char *line, const struct header *h, size_t bo
 }
 
 /* The plan's own headers in their order. */
-static enum err put_own(struct text *t, const struct plan *p, size_t body_len, struct request *r,
-                        struct errmsg *msg)
+static enum err put_own(struct text *t, const struct plan *p, size_t body_len, struct errmsg *msg)
 {
     unsigned hosts = 0;
     for (size_t i = 0; i < p->headers.n; i++) {
@@ -124,8 +110,6 @@ static enum err put_own(struct text *t, const struct plan *p, size_t body_len, s
             return refuse(line, "a second Host (RFC 9112 section 3.2)", msg);
         if (is(&h, "Content-Length") && (e = check_length(line, &h, body_len, msg)) != ERR_OK)
             return e;
-        if (is(&h, "Connection") && has_close(&h))
-            r->close_after = true;
         put(t, h.name, h.name_len);
         puts_text(t, ": ");
         put(t, h.value, h.value_len);
@@ -216,7 +200,8 @@ enum err request_compile(const struct plan *p, const struct url_parts *u, struct
         return e;
     put_line(&t, method, u->path_query, &r);
     put_defaults(&t, p, u);
-    e = put_own(&t, p, body_len, &r, msg);
+    r.close_after = preflight_closes(p);
+    e = put_own(&t, p, body_len, msg);
     if (e != ERR_OK) {
         mem_free(t.bytes);
         return e;

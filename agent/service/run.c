@@ -11,13 +11,13 @@
 #include "agent/engine/recorder.h"
 #include "agent/engine/spin.h"
 #include "agent/engine/worker.h"
-#include "agent/service/preflight.h"
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/log.h"
 #include "common/mailbox.h"
 #include "common/mem.h"
 #include "common/sm.h"
+#include "proto/preflight.h"
 
 /*
  *   RESOLVING --> OPENING --> PREPARED --> ARMED --> RUNNING --> ENDED
@@ -166,6 +166,13 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
     return e;
 }
 
+static bool server_is_here(const struct run *r)
+{
+    struct policy loopback;
+    policy_loopback_only(&loopback);
+    return policy_check(&loopback, &r->target, NULL) == ERR_OK;
+}
+
 /* The default must not take a core from somebody who needs it; what the user asks for is done. */
 static uint64_t choose_spin(const struct run *r)
 {
@@ -173,9 +180,7 @@ static uint64_t choose_spin(const struct run *r)
         return 0; /* nothing is due at an instant */
     if (r->plan.spin_ns != PLAN_SPIN_AUTO)
         return r->plan.spin_ns;
-    struct policy loopback;
-    policy_loopback_only(&loopback);
-    bool server_here = policy_check(&loopback, &r->target, NULL) == ERR_OK;
+    bool server_here = server_is_here(r);
     uint32_t allowed = placement_cores(&r->placement, host_cores());
     bool cores = spin_has_cores(r->n_workers, allowed, host_cores_online(), server_here);
     return cores ? SPIN_AUTO : 0;
@@ -193,6 +198,9 @@ static void on_resolved(struct run *r)
         e = policy_check(r->policy, &r->target, &msg);
     if (e == ERR_OK)
         e = preflight_ports(r->part.connections, r->target.n, host_local_ports(), &msg);
+    if (e == ERR_OK)
+        e = preflight_fresh_ports(&r->plan, &r->part, r->target.n, server_is_here(r),
+                                  host_local_ports(), &msg);
     if (e != ERR_OK) {
         refuse(r, msg.text);
         return;

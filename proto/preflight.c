@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/preflight.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/clock.h"
+
+/* For all that is no connection: logs, the control link, the loops of the threads. */
+#define OTHER_DESCRIPTORS    64
+/* TCP_TIMEWAIT_LEN of Linux, and what tcp_tw_reuse leaves of it on loopback. */
+#define TIME_WAIT_S          60
+#define TIME_WAIT_LOOPBACK_S 1
+
+enum err preflight_descriptors(uint32_t connections, uint64_t limit, struct errmsg *msg)
+{
+    uint64_t needed = (uint64_t)connections + OTHER_DESCRIPTORS;
+    if (needed <= limit)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_REFUSED,
+                      "%" PRIu32 " connections need %" PRIu64
+                      " file descriptors, the limit here is %" PRIu64
+                      " (raise LimitNOFILE= or ulimit -n)",
+                      connections, needed, limit);
+}
+
+enum err preflight_ports(uint32_t connections, uint64_t addresses, uint32_t ports,
+                         struct errmsg *msg)
+{
+    uint64_t needed = (connections + addresses - 1) / addresses;
+    if (ports == 0 || needed <= ports)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_REFUSED,
+                      "%" PRIu64 " connections to one address need as many local ports, "
+                      "net.ipv4.ip_local_port_range has %" PRIu32
+                      " (widen it to '1024 65535', or use more agents or addresses)",
+                      needed, ports);
+}
+
+/* "Connection: keep-alive, close" */
+static bool says_close(const char *line)
+{
+    static const char name[] = "Connection:", separators[] = ", \t";
+    if (strncasecmp(line, name, sizeof name - 1) != 0)
+        return false;
+    for (const char *p = line + sizeof name - 1; *p != '\0';) {
+        p += strspn(p, separators);
+        size_t len = strcspn(p, separators);
+        if (len == 5 && strncasecmp(p, "close", 5) == 0)
+            return true;
+        p += len;
+    }
+    return false;
+}
+
+bool preflight_closes(const struct plan *p)
+{
+    for (size_t i = 0; i < p->headers.n; i++)
+        if (says_close(p->headers.items[i]))
+            return true;
+    return false;
+}
+
+/* Requests of the part that are due within the window, at most; UINT64_MAX when there are more. */
+static uint64_t requests_within(const struct plan *p, const struct plan_part *part,
+                                uint64_t window_ns)
+{
+    uint64_t ns = p->duration_ns < window_ns ? p->duration_ns : window_ns;
+    unsigned __int128 all = (unsigned __int128)ns * p->rate.num / p->rate.den / NS_PER_SEC + 1;
+    if (all > p->requests)
+        all = p->requests;
+    if (all > UINT64_MAX)
+        return UINT64_MAX;
+    return (uint64_t)((all * part->weight + part->total - 1) / part->total);
+}
+
+enum err preflight_fresh_ports(const struct plan *p, const struct plan_part *part,
+                               uint64_t addresses, bool loopback, uint32_t ports,
+                               struct errmsg *msg)
+{
+    if (ports == 0 || p->rate.num == 0 || !preflight_closes(p))
+        return ERR_OK;
+    uint64_t seconds = loopback ? TIME_WAIT_LOOPBACK_S : TIME_WAIT_S;
+    uint64_t needed = requests_within(p, part, seconds * NS_PER_SEC);
+    needed = needed / addresses + (needed % addresses != 0);
+    if (needed <= ports)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_REFUSED,
+                      "%" PRIu64 " requests in %" PRIu64 " s to one address, each on a connection "
+                      "of its own (Connection: close), need as many local ports, for a closed one "
+                      "stays in TIME_WAIT that long; net.ipv4.ip_local_port_range has %" PRIu32
+                      " (keep connections open, lower the rate, widen it to '1024 65535', or use "
+                      "more agents or addresses)",
+                      needed, seconds, ports);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_PROTO_PREFLIGHT_H
+#define HAMMER_PROTO_PREFLIGHT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "proto/plan.h"
+
+/*
+ * PURE: what stands in the way of a load on one host, found before anything is sent. The controller
+ * asks with what agents tell of themselves, the agent once more with the addresses it has resolved.
+ * ERR_REFUSED names what is needed, what there is and how to get more.
+ */
+
+enum err preflight_descriptors(uint32_t connections, uint64_t limit, struct errmsg *msg) MUST_CHECK;
+/* Connections are spread over the addresses of the target, and each to the same one needs a local
+ * port of its own. ports = 0: unknown, anything goes. */
+enum err preflight_ports(uint32_t connections, uint64_t addresses, uint32_t ports,
+                         struct errmsg *msg) MUST_CHECK;
+/* A plan that closes after each request: every connection needs a port that no other one to the
+ * address had for the 60 s of TIME_WAIT. On loopback Linux takes them back after 1 s
+ * (net.ipv4.tcp_tw_reuse = 2, its default). Without a rate nothing can be said: ERR_OK. */
+enum err preflight_fresh_ports(const struct plan *p, const struct plan_part *part,
+                               uint64_t addresses, bool loopback, uint32_t ports,
+                               struct errmsg *msg) MUST_CHECK;
+/* Does a Connection header of the plan say "close" (RFC 9110 section 7.6.1)? */
+bool preflight_closes(const struct plan *p);
+
+#endif
