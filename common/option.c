@@ -68,8 +68,7 @@ static void form_text(const struct option_row *row, char *buf, size_t size)
     snprintf(buf, size, "%s", row->accepted != NULL ? row->accepted : "a text");
 }
 
-static enum err refuse(const struct option_row *row, const char *source, const char *value,
-                       enum err e, struct errmsg *msg)
+void option_accepted(const struct option_row *row, char *buf, size_t size)
 {
     static void (*const forms[])(const struct option_row *, char *, size_t) = {
         [OPTION_FLAG] = form_flag,    [OPTION_U32] = form_number,
@@ -77,8 +76,14 @@ static enum err refuse(const struct option_row *row, const char *source, const c
         [OPTION_RATE] = form_rate,    [OPTION_STRING] = form_text,
         [OPTION_LIST] = form_text,    [OPTION_CUSTOM] = form_text,
     };
+    forms[row->type](row, buf, size);
+}
+
+static enum err refuse(const struct option_row *row, const char *source, const char *value,
+                       enum err e, struct errmsg *msg)
+{
     char form[256], shown[UNITS_SHOWN];
-    forms[row->type](row, form, sizeof form);
+    option_accepted(row, form, sizeof form);
     return errmsg_set(msg, e, "%s%s: accepted is %s", source, units_format_shown(value, shown),
                       form);
 }

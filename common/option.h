@@ -10,8 +10,8 @@
 #include "common/err.h"
 
 /*
- * One declaration per option: a row feeds the argv parser, the environment, --help and (later) the
- * man page and completion. Rows point into the caller's struct by offset. Errors name the flag, the
+ * One declaration per option: a row feeds the argv parser, the environment, --help, the man page
+ * and the completions. Rows point into the caller's struct by offset. Errors name the flag, the
  * value and the accepted form, made from the row:
  *   "--connections 0: accepted is a whole number from 1 to 1000000"
  */
@@ -51,6 +51,13 @@ struct option_row {
 
 #define OPTION_NO_SET SIZE_MAX
 
+/* Rows that belong together: a heading of --help and of the man page. Borrowed. */
+struct option_group {
+    const char *title; /* "The load"; NULL = no heading */
+    const struct option_row *rows;
+    size_t n;
+};
+
 /* Parses argv[1..] into *target. `--name=value`, `--name value`, `-nvalue`, `-n value`, flags in
  * one word (`-qv`); `--` ends the options. A repeated option: the last one wins; a list grows, but
  * what the environment put into it is replaced. Positional arguments are put, in order, into `rest`
@@ -79,6 +86,9 @@ const struct option_row *option_find(const struct option_row *rows, size_t n_row
 /* "--NAME VALUE: accepted is FORM", made from the row; returns e. For checks after the parsing. */
 enum err option_refuse(const struct option_row *row, const char *value, enum err e,
                        struct errmsg *msg);
+
+/* Writes what an error would say is accepted, made from the row: "a whole number from 1 to 64". */
+void option_accepted(const struct option_row *row, char *buf, size_t size);
 
 /* Prints aligned help lines for the rows, at most 100 columns. */
 void option_help(const struct option_row *rows, size_t n_rows, FILE *out);
