@@ -6,6 +6,7 @@
 
 #include "agent/service/selftest_state.h"
 #include "common/err.h"
+#include "common/option.h"
 
 /*
  * Finds the highest rate at which this host keeps its send-lag p99 below 1 ms: real runs (run.h)
@@ -25,5 +26,7 @@ enum err selftest_run(uint64_t total_ns, selftest_step_fn fn, void *arg, struct 
 
 /* `hammer-agent selftest [flags]`: argv[0] is "selftest". Returns the exit code. */
 int selftest_main(int argc, char **argv);
+/* Its flags. */
+const struct option_row *selftest_options(size_t *n);
 
 #endif

@@ -49,6 +49,12 @@ static const struct option_row rows[] = {
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
+const struct option_row *selftest_options(size_t *n)
+{
+    *n = ROWS;
+    return rows;
+}
+
 static void usage(void)
 {
     printf("usage: hammer-agent selftest [flags]\n\n"
