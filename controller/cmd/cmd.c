@@ -17,6 +17,12 @@ static void overview(FILE *out)
                  "  hammer-ctl run --help\n");
 }
 
+const struct cmd_entry *const *cmd_list(size_t *n)
+{
+    *n = sizeof entries / sizeof entries[0];
+    return entries;
+}
+
 const struct cmd_entry *cmd_find(const char *name)
 {
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
@@ -69,9 +75,10 @@ static int exec_version(int argc, char **argv)
 
 static int exec_help(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], cmd_run.name) == 0) {
+    const struct cmd_entry *e = argc > 1 ? cmd_find(argv[1]) : NULL;
+    if (e != NULL && e->options != NULL) {
         char *words[] = {argv[1], (char[]){"--help"}, NULL};
-        return cmd_run.exec(2, words);
+        return e->exec(2, words);
     }
     overview(stdout);
     return 0;
@@ -79,5 +86,7 @@ static int exec_help(int argc, char **argv)
 
 const struct cmd_entry cmd_version = {
     .name = "version", .usage = "version", .text = "print the version", .exec = exec_version};
-const struct cmd_entry cmd_help = {
-    .name = "help", .usage = "help", .text = "print this overview", .exec = exec_help};
+const struct cmd_entry cmd_help = {.name = "help",
+                                   .usage = "help [COMMAND]",
+                                   .text = "print this overview, or a command's flags",
+                                   .exec = exec_help};

@@ -4,8 +4,14 @@
 
 /* One command = one file ending in its const entry; cmd.c has the list. */
 
+#include <stddef.h>
+
+#include "common/option.h"
+
 #define EXIT_BAD_INPUT 1
 #define EXIT_COULD_NOT 2
+
+#define CMD_GROUPS_MAX 8
 
 struct cmd_entry {
     const char *name;
@@ -13,12 +19,18 @@ struct cmd_entry {
     const char *text;  /* one line for the overview */
     /* argv[0] is the command's name. Returns the exit code. */
     int (*exec)(int argc, char **argv);
+    /* Its flags, as --help, the man page and the completions show them: fills in at most
+     * CMD_GROUPS_MAX and returns how many. NULL = it takes none. */
+    size_t (*options)(struct option_group groups[]);
+    const char *words; /* space-separated words its first argument may be; NULL = none */
 };
 
 extern const struct cmd_entry cmd_run;
 extern const struct cmd_entry cmd_version;
 extern const struct cmd_entry cmd_help;
 
+/* All commands, in the order of the overview. */
+const struct cmd_entry *const *cmd_list(size_t *n);
 /* NULL when there is no such command. */
 const struct cmd_entry *cmd_find(const char *name);
 /* Finds and executes argv[1]; prints usage and returns EXIT_BAD_INPUT when there is none. */

@@ -278,4 +278,5 @@ static int exec(int argc, char **argv)
 const struct cmd_entry cmd_run = {.name = "run",
                                   .usage = "run [flags] URL",
                                   .text = "send a load and print the merged report",
-                                  .exec = exec};
+                                  .exec = exec,
+                                  .options = run_options_groups};

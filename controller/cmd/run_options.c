@@ -67,26 +67,36 @@ static const struct option_row own_rows[] = {
 
 #define OWN_N (sizeof own_rows / sizeof own_rows[0])
 
+#define GROUPS 2
+
+size_t run_options_groups(struct option_group groups[])
+{
+    groups[0] = (struct option_group){.title = "The load"};
+    groups[0].rows = plan_options(&groups[0].n);
+    groups[1] = (struct option_group){.title = "Agents and report", .rows = own_rows, .n = OWN_N};
+    return GROUPS;
+}
+
 /* The plan's rows and our own in one table; freed by the caller. */
 static struct option_row *all_rows(size_t *n)
 {
-    size_t plan_n;
-    const struct option_row *plan_rows = plan_options(&plan_n);
-    struct option_row *rows = mem_calloc(plan_n + OWN_N, sizeof *rows);
-    memcpy(rows, plan_rows, plan_n * sizeof *rows);
-    memcpy(rows + plan_n, own_rows, sizeof own_rows);
-    *n = plan_n + OWN_N;
+    struct option_group groups[GROUPS];
+    run_options_groups(groups);
+    *n = groups[0].n + groups[1].n;
+    struct option_row *rows = mem_calloc(*n, sizeof *rows);
+    memcpy(rows, groups[0].rows, groups[0].n * sizeof *rows);
+    memcpy(rows + groups[0].n, groups[1].rows, groups[1].n * sizeof *rows);
     return rows;
 }
 
 void run_options_help(void)
 {
-    size_t plan_n;
-    const struct option_row *plan_rows = plan_options(&plan_n);
-    printf("usage: hammer-ctl run [flags] URL\n\nThe load:\n");
-    option_help(plan_rows, plan_n, stdout);
-    printf("\nAgents and report:\n");
-    option_help(own_rows, OWN_N, stdout);
+    struct option_group groups[GROUPS];
+    printf("usage: hammer-ctl run [flags] URL\n");
+    for (size_t i = 0; i < run_options_groups(groups); i++) {
+        printf("\n%s:\n", groups[i].title);
+        option_help(groups[i].rows, groups[i].n, stdout);
+    }
     printf("\nDurations: 500ms 0.6s 30s 2m 1h30m. Rates: 0.1 2000 2k 100/s 6/m 1/h.\n"
            "Every flag can be given in the environment: HAMMER_RATE=2k.\n"
            "Exit codes: 0 valid, 1 bad input, 2 could not run, 3 incomplete or no data,\n"

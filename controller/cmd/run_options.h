@@ -25,6 +25,8 @@ struct run_options {
 /* Parses environment and argv, and checks everything. *inv is filled when --agents was given. */
 enum err run_options_parse(int argc, char **argv, struct run_options *o, struct inventory *inv,
                            struct errmsg *msg) MUST_CHECK;
+/* The plan's flags and run's own; returns how many groups it filled in (2). */
+size_t run_options_groups(struct option_group groups[]);
 void run_options_help(void);
 void run_options_clear(struct run_options *o);
 
