@@ -1,0 +1,17 @@
+# What `cmake --install` puts where. A folder can be set, e.g. -D HAMMER_UNIT_DIR=/lib/systemd/system.
+include(GNUInstallDirs)
+
+set(HAMMER_UNIT_DIR lib/systemd/system CACHE STRING "where systemd units go")
+set(HAMMER_SYSUSERS_DIR lib/sysusers.d CACHE STRING "where sysusers.d files go")
+set(HAMMER_BASH_COMPLETION_DIR ${CMAKE_INSTALL_DATADIR}/bash-completion/completions CACHE STRING
+    "where bash completions go")
+set(HAMMER_ZSH_COMPLETION_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING
+    "where zsh completions go")
+set(HAMMER_FISH_COMPLETION_DIR ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d CACHE STRING
+    "where fish completions go")
+
+install(TARGETS hammer-agent hammer-ctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
+        FILES_MATCHING PATTERN "*.md" PATTERN "report-schema.json"
+        PATTERN generate EXCLUDE PATTERN man EXCLUDE)

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "common/option_help.h"
+#include "docs/generate/program.h"
+
+static void put_condition(FILE *out, const struct doc_program *p, const struct doc_command *c)
+{
+    if (c->name != NULL) {
+        fprintf(out, "complete -c %s -n '__fish_seen_subcommand_from %s'", p->name, c->name);
+        return;
+    }
+    fprintf(out, "complete -c %s -n 'not __fish_seen_subcommand_from", p->name);
+    for (size_t i = 1; i < p->n_commands; i++)
+        fprintf(out, " %s", p->commands[i].name);
+    fputs("'", out);
+}
+
+static void put_text(FILE *out, const char *text)
+{
+    fputs(" -d '", out);
+    doc_put_escaped(out, text, "'\\");
+    fputs("'\n", out);
+}
+
+static void put_row(FILE *out, const struct option_row *row)
+{
+    char word[OPTION_WORD];
+    for (size_t at = 0; doc_next_spelling(row, &at, word, sizeof word);) {
+        bool letter = strlen(word) == 2;
+        fprintf(out, " -%s %s", letter ? "s" : "l", word + (letter ? 1 : 2));
+    }
+    if (row->type != OPTION_FLAG)
+        fputs(doc_takes_file(row) ? " -r -F" : " -x", out);
+    put_text(out, row->text);
+}
+
+void doc_write_fish(const struct doc_program *p, FILE *out)
+{
+    fprintf(out, "# fish completion for %s; made from its option tables\n\ncomplete -c %s -f\n",
+            p->name, p->name);
+    for (size_t i = 1; i < p->n_commands; i++) {
+        fprintf(out, "complete -c %s -n __fish_use_subcommand -a %s", p->name, p->commands[i].name);
+        put_text(out, p->commands[i].text);
+    }
+    for (size_t i = 0; i < p->n_commands; i++) {
+        const struct doc_command *c = &p->commands[i];
+        const struct option_row *row;
+        for (size_t at = 0; (row = doc_next_row(c, &at)) != NULL;) {
+            put_condition(out, p, c);
+            put_row(out, row);
+        }
+        if (c->words == NULL)
+            continue;
+        put_condition(out, p, c);
+        fprintf(out, " -a '%s'\n", c->words);
+    }
+}
