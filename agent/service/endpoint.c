@@ -7,8 +7,8 @@
 #include <sys/queue.h>
 
 #include "agent/service/control.h"
-#include "agent/service/listen.h"
 #include "agent/service/info.h"
+#include "agent/service/listen.h"
 #include "agent/service/run.h"
 #include "common/clock.h"
 #include "common/host.h"
