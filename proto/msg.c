@@ -25,17 +25,19 @@ static const struct wire_field hello_fields[] = {
     U32(1, msg_hello, version_min, REQUIRED), U32(2, msg_hello, version_max, REQUIRED),
     STR(3, msg_hello, build, OPTIONAL),       STR(4, msg_hello, controller, OPTIONAL),
     ID(5, msg_hello, owner, REQUIRED),        U64(6, msg_hello, ack_seq, OPTIONAL),
-    U64(7, msg_hello, lease_ms, REQUIRED),
+    U64(7, msg_hello, lease_ms, REQUIRED),    U32(8, msg_hello, force, OPTIONAL),
 };
 
 static const struct wire_field welcome_fields[] = {
-    U32(1, msg_welcome, version, REQUIRED),   STR(2, msg_welcome, build, OPTIONAL),
-    STR(3, msg_welcome, agent, REQUIRED),     ID(4, msg_welcome, epoch, REQUIRED),
-    STR(5, msg_welcome, boot_id, OPTIONAL),   U32(6, msg_welcome, state, REQUIRED),
-    U32(7, msg_welcome, cores, REQUIRED),     U64(8, msg_welcome, fd_limit, OPTIONAL),
-    U64(9, msg_welcome, lease_ms, REQUIRED),  U64(10, msg_welcome, tested_rate, OPTIONAL),
-    U32(11, msg_welcome, insecure, OPTIONAL), STR(12, msg_welcome, policy, OPTIONAL),
-    U32(13, msg_welcome, ports, OPTIONAL),
+    U32(1, msg_welcome, version, REQUIRED),     STR(2, msg_welcome, build, OPTIONAL),
+    STR(3, msg_welcome, agent, REQUIRED),       ID(4, msg_welcome, epoch, REQUIRED),
+    STR(5, msg_welcome, boot_id, OPTIONAL),     U32(6, msg_welcome, state, REQUIRED),
+    U32(7, msg_welcome, cores, REQUIRED),       U64(8, msg_welcome, fd_limit, OPTIONAL),
+    U64(9, msg_welcome, lease_ms, REQUIRED),    U64(10, msg_welcome, tested_rate, OPTIONAL),
+    U32(11, msg_welcome, insecure, OPTIONAL),   STR(12, msg_welcome, policy, OPTIONAL),
+    U32(13, msg_welcome, ports, OPTIONAL),      STR(14, msg_welcome, run, OPTIONAL),
+    U64(15, msg_welcome, last_seq, OPTIONAL),   U64(16, msg_welcome, at_ns, OPTIONAL),
+    U64(17, msg_welcome, started_ns, OPTIONAL),
 };
 
 static const struct wire_field refuse_fields[] = {
@@ -43,6 +45,7 @@ static const struct wire_field refuse_fields[] = {
     STR(3, msg_refuse, holder, OPTIONAL),        U64(4, msg_refuse, held_ms, OPTIONAL),
     U64(5, msg_refuse, lease_left_ms, OPTIONAL), U32(6, msg_refuse, version_min, OPTIONAL),
     U32(7, msg_refuse, version_max, OPTIONAL),   STR(8, msg_refuse, build, OPTIONAL),
+    STR(9, msg_refuse, run, OPTIONAL),           U32(10, msg_refuse, orphan, OPTIONAL),
 };
 
 static const struct wire_field probe_fields[] = {
@@ -146,6 +149,24 @@ static const struct wire_field info_fields[] = {
     U32(19, msg_info, tls, OPTIONAL),        U32(20, msg_info, target, OPTIONAL),
     STR(21, msg_info, addresses, OPTIONAL),  U64(22, msg_info, connect_us, OPTIONAL),
     STR(23, msg_info, problem, OPTIONAL),    U32(24, msg_info, n_addresses, OPTIONAL),
+    U32(25, msg_info, orphan, OPTIONAL),
+};
+
+static const struct wire_field halt_fields[] = {
+    STR(1, msg_halt, run, OPTIONAL),
+    STR(2, msg_halt, controller, OPTIONAL),
+    STR(3, msg_halt, reason, OPTIONAL),
+};
+
+static const struct wire_field reshare_fields[] = {
+    U64(1, msg_reshare, command, REQUIRED), U64(2, msg_reshare, from_index, REQUIRED),
+    U32(3, msg_reshare, total, REQUIRED),   U32(4, msg_reshare, first, REQUIRED),
+    U32(5, msg_reshare, weight, REQUIRED),
+};
+
+static const struct wire_field reshared_fields[] = {
+    U64(1, msg_reshared, command, REQUIRED),
+    STR(2, msg_reshared, problem, OPTIONAL),
 };
 
 struct message {
@@ -184,6 +205,9 @@ static const struct message messages[] = {
     MESSAGE(BYE, bye),
     MESSAGE(QUERY, query),
     MESSAGE(INFO, info),
+    MESSAGE(HALT, halt),
+    MESSAGE(RESHARE, reshare),
+    MESSAGE(RESHARED, reshared),
 };
 
 #define N_MESSAGES (sizeof messages / sizeof messages[0])

@@ -42,7 +42,10 @@ enum msg_type {
     MSG_BYE = 18,        /* C>A  the agent is free again */
     MSG_QUERY = 19,      /* C>A  tell about yourself; in place of HELLO: takes nothing */
     MSG_INFO = 20,       /* A>C  what the agent is, who holds it, what it reaches */
-    MSG_TYPE_MAX = 20
+    MSG_HALT = 21,       /* C>A  whoever holds the agent: end the run; answered by INFO */
+    MSG_RESHARE = 22,    /* C>A  from this index on, own another part of the schedule */
+    MSG_RESHARED = 23,   /* A>C  done, or what is not taken over and why */
+    MSG_TYPE_MAX = 23
 };
 
 enum refuse_code {
@@ -92,6 +95,7 @@ struct msg_hello {
     uint8_t owner[MSG_ID_LEN];
     uint64_t ack_seq;
     uint64_t lease_ms;
+    uint32_t force; /* 1: take an orphaned agent away from its owner, whose results are lost */
 };
 
 struct msg_welcome {
@@ -108,6 +112,9 @@ struct msg_welcome {
     uint32_t insecure;    /* 1: it listens where anybody who connects commands the load */
     char policy[192];     /* what it may do, one line */
     uint32_t ports;       /* local ports for outgoing connections; 0 = unknown */
+    char run[2 * MSG_ID_LEN + 1]; /* hex; "" = no run. The rest belongs to it */
+    uint64_t last_seq;            /* of the snapshots made so far */
+    uint64_t at_ns, started_ns;   /* agent's clock; 0 = not armed, not started */
 };
 
 struct msg_refuse {
@@ -118,6 +125,8 @@ struct msg_refuse {
     uint64_t lease_left_ms;
     uint32_t version_min, version_max;
     char build[32];
+    char run[2 * MSG_ID_LEN + 1]; /* BUSY: the holder's; "" = none */
+    uint32_t orphan;              /* BUSY, 1: its lease is over, the results are kept for it */
 };
 
 struct msg_probe {
@@ -238,6 +247,24 @@ struct msg_info {
     uint64_t connect_us;  /* slowest of the connections that were made */
     char problem[256];    /* why not reached; with REACHED: the first address that was not */
     uint32_t n_addresses; /* of the target */
+    uint32_t orphan;      /* 1: the holder's lease is over, the results are kept for it */
+};
+
+struct msg_halt {
+    char run[2 * MSG_ID_LEN + 1]; /* hex, also the first digits of it; "" = whichever there is */
+    char controller[96];          /* who says so */
+    char reason[64];
+};
+
+struct msg_reshare {
+    uint64_t command;
+    uint64_t from_index; /* global */
+    uint32_t total, first, weight;
+};
+
+struct msg_reshared {
+    uint64_t command;
+    char problem[192]; /* "" = all of it is taken over */
 };
 
 struct msg {
@@ -263,6 +290,9 @@ struct msg {
         struct msg_bye bye;
         struct msg_query query;
         struct msg_info info;
+        struct msg_halt halt;
+        struct msg_reshare reshare;
+        struct msg_reshared reshared;
     };
 };
 
