@@ -6,17 +6,16 @@
 #include <string.h>
 
 #include "agent/service/outbox.h"
+#include "agent/service/owner.h"
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/sm.h"
 
-#define RETRY_NS  (50 * NS_PER_MS) /* when the link could not take a snapshot */
-#define GRACE_NS  (1 * NS_PER_SEC) /* the workers' lease outlives ours: they act when we hang */
-#define LEASE_MIN (3 * NS_PER_SEC)
-#define LEASE_MAX (60 * NS_PER_SEC)
-#define ANY_RUN   (SM_BIT(AGENT_IDLE) | SM_BIT(AGENT_DRAINING) | SM_BIT(AGENT_ENDED))
+#define RETRY_NS (50 * NS_PER_MS) /* when the link could not take a snapshot */
+#define GRACE_NS (1 * NS_PER_SEC) /* the workers' lease outlives ours: they act when we hang */
+#define ANY_RUN  (SM_BIT(AGENT_IDLE) | SM_BIT(AGENT_DRAINING) | SM_BIT(AGENT_ENDED))
 
 static const struct sm_state states[AGENT_STATES] = {
     [AGENT_IDLE] = {"idle", SM_BIT(AGENT_HELD)},
@@ -33,11 +32,7 @@ struct control {
     struct control_config cfg;
     struct sm sm;
 
-    void *owner; /* connection; NULL when IDLE */
-    uint8_t owner_id[MSG_ID_LEN];
-    char holder[96];
-    uint64_t held_since_ns;
-    uint64_t lease_ns, lease_until_ns;
+    struct owner owner;
 
     struct run *run;
     char run_id[2 * MSG_ID_LEN + 1];
@@ -64,8 +59,8 @@ static bool send_to(struct control *c, void *conn, const struct msg *m)
 
 static void send_owner(struct control *c, const struct msg *m)
 {
-    if (c->owner != NULL && !send_to(c, c->owner, m))
-        log_warn(c->holder, "%s could not be sent; the controller will ask again",
+    if (c->owner.conn != NULL && !send_to(c, c->owner.conn, m))
+        log_warn(c->owner.name, "%s could not be sent; the controller will ask again",
                  msg_type_name(m->type));
 }
 
@@ -95,11 +90,10 @@ static void release(struct control *c, const char *why)
 {
     if (state(c) == AGENT_IDLE)
         return;
-    log_info(c->holder, "released (%s) in state %s", why, sm_name(&c->sm));
+    log_info(c->owner.name, "released (%s) in state %s", why, sm_name(&c->sm));
     drop_run(c);
     sm_move(&c->sm, AGENT_IDLE);
-    c->owner = NULL;
-    c->lease_until_ns = NS_NEVER;
+    owner_free(&c->owner);
 }
 
 static void refuse(struct control *c, void *conn, enum refuse_code code, const char *text)
@@ -111,13 +105,11 @@ static void refuse(struct control *c, void *conn, enum refuse_code code, const c
     snprintf(m.refuse.build, sizeof m.refuse.build, "%s", HAMMER_VERSION);
     snprintf(m.refuse.text, sizeof m.refuse.text, "%s", text);
     if (code == REFUSE_BUSY) {
-        uint64_t t = now(c);
-        snprintf(m.refuse.holder, sizeof m.refuse.holder, "%s", c->holder);
-        m.refuse.held_ms = clock_elapsed(c->held_since_ns, t) / NS_PER_MS;
-        m.refuse.lease_left_ms = clock_elapsed(t, c->lease_until_ns) / NS_PER_MS;
+        owner_describe(&c->owner, now(c), &m.refuse);
+        memcpy(m.refuse.run, c->run_id, sizeof m.refuse.run);
     }
     (void)send_to(c, conn, &m);
-    if (conn == c->owner) /* a controller that contradicts itself does not go on holding */
+    if (conn == c->owner.conn) /* a controller that contradicts itself does not go on holding */
         release(c, text);
     c->cfg.close(c->cfg.arg, conn);
 }
@@ -133,18 +125,31 @@ static void welcome(struct control *c)
     m.welcome.state = state(c);
     m.welcome.cores = c->cfg.cores;
     m.welcome.fd_limit = c->cfg.fd_limit;
-    m.welcome.lease_ms = c->lease_ns / NS_PER_MS;
+    m.welcome.lease_ms = c->owner.lease_ns / NS_PER_MS;
     m.welcome.tested_rate = c->cfg.tested_rate;
     m.welcome.insecure = c->cfg.insecure;
     m.welcome.ports = c->cfg.ports;
+    memcpy(m.welcome.run, c->run_id, sizeof m.welcome.run);
+    m.welcome.last_seq = c->outbox != NULL ? outbox_last_seq(c->outbox) : 0;
+    m.welcome.at_ns = c->arm_at_ns;
+    m.welcome.started_ns = c->started_ns;
     send_owner(c, &m);
 }
 
 static void renew(struct control *c, uint64_t rx_ns)
 {
-    c->lease_until_ns = clock_add(rx_ns, c->lease_ns);
+    owner_renew(&c->owner, rx_ns);
     if (c->run != NULL)
-        c->cfg.run->lease(c->run, clock_add(c->lease_until_ns, GRACE_NS));
+        c->cfg.run->lease(c->run, clock_add(c->owner.until_ns, GRACE_NS));
+}
+
+static void come_back(struct control *c, void *conn, uint64_t rx_ns)
+{
+    if (c->owner.conn != NULL && conn != c->owner.conn)
+        c->cfg.close(c->cfg.arg, c->owner.conn);
+    if (conn != c->owner.conn)
+        log_info(c->owner.name, "is back on a new connection");
+    owner_back(&c->owner, conn, rx_ns);
 }
 
 static void on_hello(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
@@ -159,29 +164,28 @@ static void on_hello(struct control *c, void *conn, const struct msg *m, uint64_
         refuse(c, conn, REFUSE_VERSION, text);
         return;
     }
-    bool same = c->owner != NULL && memcmp(c->owner_id, h->owner, MSG_ID_LEN) == 0;
-    if (c->owner != NULL && !same) {
-        refuse(c, conn, REFUSE_BUSY, "the agent is held by another controller");
+    enum owner_claim claim = owner_claim(&c->owner, h);
+    if (claim == OWNER_BUSY) {
+        refuse(c, conn, REFUSE_BUSY,
+               c->owner.orphan ? "the agent keeps the results of a run for its controller"
+                               : "the agent is held by another controller");
         return;
     }
-    if (c->shutting_down && !same) { /* the owner still gets its final results */
+    if (c->shutting_down && claim != OWNER_SAME) { /* the owner still gets its final results */
         refuse(c, conn, REFUSE_STATE, "the agent is shutting down");
         return;
     }
-    if (same && conn != c->owner)
-        c->cfg.close(c->cfg.arg, c->owner); /* the owner came back on a new connection */
-    c->owner = conn;
-    if (!same) {
-        memcpy(c->owner_id, h->owner, MSG_ID_LEN);
-        snprintf(c->holder, sizeof c->holder, "%s", h->controller);
-        c->held_since_ns = rx_ns;
-        c->lease_ns = h->lease_ms * NS_PER_MS;
-        if (h->lease_ms == 0 || h->lease_ms > LEASE_MAX / NS_PER_MS)
-            c->lease_ns = c->cfg.lease_ns;
-        if (c->lease_ns < LEASE_MIN)
-            c->lease_ns = LEASE_MIN;
+    if (claim == OWNER_SAME) {
+        come_back(c, conn, rx_ns);
+    } else {
+        if (claim == OWNER_FORCED) {
+            log_warn(h->controller, "takes the agent by force; run %.8s of %s is lost", c->run_id,
+                     c->owner.name);
+            release(c, "taken by force");
+        }
+        owner_take(&c->owner, conn, h, c->cfg.lease_ns, rx_ns);
         sm_move(&c->sm, AGENT_HELD);
-        log_info(c->holder, "holds the agent");
+        log_info(c->owner.name, "holds the agent");
     }
     if (c->outbox != NULL)
         outbox_rewind(c->outbox, h->ack_seq);
@@ -194,8 +198,8 @@ static void on_hello(struct control *c, void *conn, const struct msg *m, uint64_
 static void flush(struct control *c)
 {
     struct msg m;
-    while (c->outbox != NULL && c->owner != NULL && outbox_peek(c->outbox, &m)) {
-        if (!send_to(c, c->owner, &m))
+    while (c->outbox != NULL && c->owner.conn != NULL && outbox_peek(c->outbox, &m)) {
+        if (!send_to(c, c->owner.conn, &m))
             return;
         outbox_sent(c->outbox);
     }
@@ -227,7 +231,7 @@ static void answer_error(struct control *c, uint64_t command, enum refuse_code c
 
 static void fail_prepare(struct control *c, const char *why)
 {
-    log_warn(c->holder, "plan refused: %s", why);
+    log_warn(c->owner.name, "plan refused: %s", why);
     c->prepare_error.command = c->prepare_command;
     c->prepare_error.code = REFUSE_PLAN;
     snprintf(c->prepare_error.text, sizeof c->prepare_error.text, "%s", why);
@@ -264,7 +268,7 @@ static void on_run_ended(struct control *c, struct run_info *info)
         .reason = c->end_reason, .started_ns = c->started_ns, .ended_ns = c->ended_ns};
     memcpy(f.text, c->end_text, sizeof f.text);
     if (outbox_final(c->outbox, &f, info->snapshot) != ERR_OK)
-        log_error(c->holder, "the final snapshot could not be encoded");
+        log_error(c->owner.name, "the final snapshot could not be encoded");
     snapshot_free(info->snapshot);
     flush(c);
 }
@@ -272,7 +276,7 @@ static void on_run_ended(struct control *c, struct run_info *info)
 static void on_run_snapshot(struct control *c, struct run_info *info)
 {
     if (outbox_add(c->outbox, info->snapshot) != ERR_OK)
-        log_error(c->holder, "a snapshot could not be encoded");
+        log_error(c->owner.name, "a snapshot could not be encoded");
     flush(c);
 }
 
@@ -326,9 +330,9 @@ static void start_prepare(struct control *c, const struct msg_prepare *p)
         return;
     }
     c->outbox = outbox_new();
-    c->cfg.run->lease(c->run, clock_add(c->lease_until_ns, GRACE_NS));
+    c->cfg.run->lease(c->run, clock_add(c->owner.until_ns, GRACE_NS));
     host_hex(p->run, MSG_ID_LEN, c->run_id);
-    log_info(c->holder, "preparing run %.8s: %" PRIu32 " connections, %" PRIu32 " threads",
+    log_info(c->owner.name, "preparing run %.8s: %" PRIu32 " connections, %" PRIu32 " threads",
              c->run_id, part.connections, part.threads);
 }
 
@@ -397,7 +401,7 @@ static void end_without_run(struct control *c)
     struct msg_final f = {.reason = END_STOPPED, .ended_ns = info.ended_ns};
     sm_move(&c->sm, AGENT_ENDED);
     if (outbox_final(c->outbox, &f, info.snapshot) != ERR_OK)
-        log_error(c->holder, "an empty final snapshot could not be encoded");
+        log_error(c->owner.name, "an empty final snapshot could not be encoded");
     snapshot_free(info.snapshot);
     flush(c);
 }
@@ -412,7 +416,7 @@ static void on_stop(struct control *c, void *conn, const struct msg *m, uint64_t
         drop_run(c);
         end_without_run(c);
     } else {
-        log_info(c->holder, "stop: %s", m->stop.reason);
+        log_info(c->owner.name, "stop: %s", m->stop.reason);
         halt(c, END_STOPPED, m->stop.reason, m->stop.drain_ns);
     }
 }
@@ -479,7 +483,7 @@ void control_message(struct control *c, void *conn, const struct msg *m, uint64_
         on_hello(c, conn, m, rx_ns);
         return;
     }
-    if (conn != c->owner) {
+    if (conn != c->owner.conn) {
         log_debug("control", "%s from a connection that does not hold the agent",
                   msg_type_name(m->type));
         c->cfg.close(c->cfg.arg, conn);
@@ -494,34 +498,66 @@ void control_message(struct control *c, void *conn, const struct msg *m, uint64_
     }
 }
 
+/* Is there anything that its owner could still want? What was not even started is not. */
+static bool worth_keeping(const struct control *c, uint64_t now_ns)
+{
+    enum agent_state s = state(c);
+    return s == AGENT_RUNNING || s == AGENT_DRAINING || (s == AGENT_ENDED && c->started_ns != 0) ||
+           (s == AGENT_ARMED && now_ns >= c->arm_at_ns);
+}
+
+/* The run goes on while the lease does: the owner may come back. */
 void control_gone(struct control *c, void *conn, uint64_t now_ns)
 {
     (void)now_ns;
-    if (conn == c->owner && c->owner != NULL)
+    if (conn == NULL || conn != c->owner.conn)
+        return;
+    if (state(c) == AGENT_HELD) {
         release(c, "the controller's connection is gone");
+        return;
+    }
+    log_warn(c->owner.name, "the connection is gone; waiting for it in state %s", sm_name(&c->sm));
+    c->owner.conn = NULL;
+}
+
+/* Nobody renewed the lease: the load ends here, its results stay. */
+static void lease_over(struct control *c, uint64_t now_ns)
+{
+    void *conn = c->owner.conn;
+    log_warn(c->owner.name, "silent for the whole lease of %" PRIu64 " ms",
+             c->owner.lease_ns / NS_PER_MS);
+    if (worth_keeping(c, now_ns)) {
+        owner_orphan(&c->owner, now_ns);
+        if (state(c) != AGENT_ENDED)
+            halt(c, END_LEASE, "its controller fell silent", 0);
+    } else {
+        release(c, "lease");
+    }
+    if (conn != NULL)
+        c->cfg.close(c->cfg.arg, conn);
 }
 
 void control_tick(struct control *c, uint64_t now_ns)
 {
-    if (now_ns >= c->lease_until_ns && c->owner != NULL) {
-        void *conn = c->owner;
-        log_warn(c->holder, "silent for the whole lease of %" PRIu64 " ms",
-                 c->lease_ns / NS_PER_MS);
-        release(c, "lease");
-        c->cfg.close(c->cfg.arg, conn);
-        return;
+    if (!owner_expired(&c->owner, now_ns)) {
+        flush(c);
+    } else if (c->owner.orphan) {
+        log_warn(c->owner.name, "did not come back for run %.8s: its results are dropped",
+                 c->run_id);
+        release(c, "kept long enough");
+    } else {
+        lease_over(c, now_ns);
     }
-    flush(c);
 }
 
 uint64_t control_deadline(const struct control *c)
 {
     struct msg m;
-    if (c->outbox != NULL && c->owner != NULL && outbox_peek(c->outbox, &m)) {
+    if (c->outbox != NULL && c->owner.conn != NULL && outbox_peek(c->outbox, &m)) {
         uint64_t retry = clock_add(now(c), RETRY_NS);
-        return retry < c->lease_until_ns ? retry : c->lease_until_ns;
+        return retry < c->owner.until_ns ? retry : c->owner.until_ns;
     }
-    return c->lease_until_ns;
+    return c->owner.until_ns;
 }
 
 bool control_shutdown(struct control *c, uint64_t now_ns)
@@ -533,7 +569,8 @@ bool control_shutdown(struct control *c, uint64_t now_ns)
         return true;
     if (s != AGENT_ENDED && s != AGENT_DRAINING)
         halt(c, END_STOPPED, "the agent was asked to shut down", 0);
-    return state(c) == AGENT_ENDED && outbox_empty(c->outbox);
+    bool told = outbox_empty(c->outbox) || c->owner.conn == NULL;
+    return state(c) == AGENT_ENDED && told;
 }
 
 enum agent_state control_state(const struct control *c)
@@ -546,9 +583,11 @@ void control_status(const struct control *c, char *buf, size_t cap)
     if (state(c) == AGENT_IDLE)
         snprintf(buf, cap, "idle");
     else if (c->run == NULL)
-        snprintf(buf, cap, "held by %s", c->holder);
+        snprintf(buf, cap, "held by %s", c->owner.name);
+    else if (c->owner.orphan)
+        snprintf(buf, cap, "keeps run %.8s for %s", c->run_id, c->owner.name);
     else
-        snprintf(buf, cap, "%s run %.8s for %s", sm_name(&c->sm), c->run_id, c->holder);
+        snprintf(buf, cap, "%s run %.8s for %s", sm_name(&c->sm), c->run_id, c->owner.name);
 }
 
 void control_set_policy(struct control *c, const struct policy *policy)
@@ -567,24 +606,32 @@ void control_describe(const struct control *c, struct msg_info *m)
     m->fd_limit = c->cfg.fd_limit;
     m->tested_rate = c->cfg.tested_rate;
     m->ports = c->cfg.ports;
-    if (c->owner == NULL)
+    if (!c->owner.held)
         return;
-    memcpy(m->holder, c->holder, sizeof m->holder);
+    memcpy(m->holder, c->owner.name, sizeof m->holder);
     memcpy(m->run, c->run_id, sizeof m->run);
-    m->held_ms = clock_elapsed(c->held_since_ns, t) / NS_PER_MS;
-    m->lease_left_ms = clock_elapsed(t, c->lease_until_ns) / NS_PER_MS;
+    struct msg_refuse r = {0};
+    owner_describe(&c->owner, t, &r);
+    m->held_ms = r.held_ms;
+    m->lease_left_ms = r.lease_left_ms;
+    m->orphan = r.orphan;
+}
+
+bool control_is_orphan(const struct control *c)
+{
+    return c->owner.orphan;
 }
 
 bool control_is_owner(const struct control *c, const void *conn)
 {
-    return conn != NULL && conn == c->owner;
+    return conn != NULL && conn == c->owner.conn;
 }
 
 struct control *control_new(const struct control_config *cfg)
 {
     struct control *c = mem_calloc(1, sizeof *c);
     c->cfg = *cfg;
-    c->lease_until_ns = NS_NEVER;
+    owner_init(&c->owner);
     sm_init(&c->sm, states, AGENT_STATES, AGENT_IDLE, "control");
     return c;
 }

@@ -15,7 +15,8 @@
  * `send`; no socket, no clock. A connection is an opaque pointer of the caller's.
  *
  *   IDLE -HELLO-> HELD -PREPARE-> PREPARING -> PREPARED -ARM-> ARMED -t0-> RUNNING -end/STOP->
- *   DRAINING -> ENDED -BYE-> IDLE.   The owner's connection lost: the run is halted at once.
+ *   DRAINING -> ENDED -BYE-> IDLE.   The owner's connection lost: the run goes on while
+ *   the lease does; the lease over: the run is halted and its results are kept, see owner.h.
  */
 
 struct control;
@@ -50,6 +51,8 @@ uint64_t control_deadline(const struct control *c); /* next instant control_tick
 /* SIGTERM: halt the run; true once nothing is left to do. */
 bool control_shutdown(struct control *c, uint64_t now_ns);
 enum agent_state control_state(const struct control *c);
+/* The owner's lease is over: what there is waits for it, or for OWNER_KEEP_NS to pass. */
+bool control_is_orphan(const struct control *c);
 /* "idle", "held by X", "running run 7f3a00c1 for X": for people. */
 void control_status(const struct control *c, char *buf, size_t cap);
 /* For runs prepared from now on; one under way keeps what it has. */

@@ -164,6 +164,8 @@ static void after_event(struct endpoint *s)
 {
     tell_status(s);
     bool owned = control_state(s->control) != AGENT_IDLE;
+    if (s->once && control_is_orphan(s->control))
+        owned = false; /* its controller had no other agent to come back to */
     if (owned) {
         s->had_owner = true;
         s->orphan_at_ns = NS_NEVER;

@@ -378,25 +378,136 @@ START_TEST(test_broken_plan_is_refused)
 }
 END_TEST
 
-/* A load without an owner must not go on, whichever way the owner went. */
+/* A load without an owner must not go on, whichever way the owner went; what it did is kept. */
 START_TEST(test_lost_owner_ends_the_load)
 {
     for (int way = 0; way < 2; way++) {
         struct world *w = world_new();
         become_running(w);
-        if (way == 0) {
+        snapshot(w);
+        uint64_t at = control_deadline(w->control);
+        ck_assert_uint_le(at, w->now_ns + 10 * NS_PER_SEC);
+        if (way == 0)
             control_gone(w->control, &conns[0], w->now_ns);
-        } else {
-            uint64_t at = control_deadline(w->control);
-            ck_assert_uint_le(at, w->now_ns + 10 * NS_PER_SEC);
-            control_tick(w->control, at - 1);
-            ck_assert_int_eq(control_state(w->control), AGENT_RUNNING);
-            control_tick(w->control, at);
-        }
+        snapshot(w);
+        control_tick(w->control, at - 1);
+        ck_assert_int_eq(control_state(w->control), AGENT_RUNNING);
+        ck_assert_uint_eq(w->halts, 0);
+        control_tick(w->control, at);
+        ck_assert_int_eq(control_state(w->control), AGENT_DRAINING);
+        ck_assert_uint_eq(w->halts, 1);
+        ck_assert_uint_eq(w->closes, way == 0 ? 0 : 1);
+        w->now_ns = at;
+        end(w);
+        ck_assert_int_eq(control_state(w->control), AGENT_ENDED);
+        ck_assert_uint_eq(w->sent[MSG_FINAL], 0);
+        ck_assert_uint_eq(w->frees, 0);
+        hello(w, &conns[1], 1); /* on another connection, with everything still there */
+        ck_assert_int_eq(w->sent[MSG_WELCOME], 2);
+        control_tick(w->control, w->now_ns);
+        ck_assert_uint_eq(w->sent[MSG_FINAL], 1);
+        ck_assert_uint_eq(w->last.final.reason, END_LEASE);
+        ck_assert_uint_eq(w->last.final.last_seq, 2);
+        simple(w, &conns[1], MSG_BYE);
         ck_assert_int_eq(control_state(w->control), AGENT_IDLE);
-        ck_assert_uint_eq(w->frees, 1);
         world_free(w);
     }
+}
+END_TEST
+
+START_TEST(test_a_cut_shorter_than_the_lease_loses_nothing)
+{
+    struct world *w = world_new();
+    become_running(w);
+    snapshot(w);
+    control_gone(w->control, &conns[0], w->now_ns);
+    snapshot(w);
+    ck_assert_uint_eq(w->sent[MSG_SNAPSHOT], 1);
+    w->now_ns += 5 * NS_PER_SEC;
+    hello(w, &conns[1], 1);
+    ck_assert_int_eq(w->last.type, MSG_WELCOME);
+    ck_assert_int_eq(w->last.welcome.state, AGENT_RUNNING);
+    ck_assert_uint_eq(w->last.welcome.last_seq, 2);
+    ck_assert_uint_ne(w->last.welcome.started_ns, 0);
+    ck_assert_uint_eq(strlen(w->last.welcome.run), 32);
+    control_tick(w->control, w->now_ns);
+    ck_assert_uint_eq(w->sent[MSG_SNAPSHOT], 3); /* both again: nothing was acknowledged */
+    ck_assert_uint_ge(w->leased_until_ns, w->now_ns + 10 * NS_PER_SEC);
+    ck_assert_uint_eq(w->halts + w->frees, 0);
+    hello(w, &conns[2], 1); /* half-open connections: the newest one counts */
+    ck_assert_uint_eq(w->closes, 1);
+    ck_assert(control_is_owner(w->control, &conns[2]));
+    world_free(w);
+}
+END_TEST
+
+static void become_orphan(struct world *w)
+{
+    become_running(w);
+    snapshot(w);
+    control_gone(w->control, &conns[0], w->now_ns);
+    w->now_ns = control_deadline(w->control);
+    control_tick(w->control, w->now_ns);
+    end(w);
+}
+
+START_TEST(test_results_are_kept_and_given_up_by_force_only)
+{
+    struct world *w = world_new();
+    become_orphan(w);
+    w->now_ns += 60 * NS_PER_SEC;
+    hello(w, &conns[1], 2);
+    ck_assert_int_eq(w->last.type, MSG_REFUSE);
+    ck_assert_uint_eq(w->last.refuse.code, REFUSE_BUSY);
+    ck_assert_uint_eq(w->last.refuse.orphan, 1);
+    ck_assert_uint_eq(w->last.refuse.lease_left_ms, 0);
+    ck_assert_uint_eq(strlen(w->last.refuse.run), 32);
+    struct msg m = {.type = MSG_HELLO};
+    m.hello.version_min = m.hello.version_max = MSG_VERSION_MIN;
+    m.hello.owner[0] = 3;
+    m.hello.force = 1;
+    hear(w, &conns[2], &m);
+    ck_assert_int_eq(w->last.type, MSG_WELCOME);
+    ck_assert_int_eq(w->last.welcome.state, AGENT_HELD);
+    ck_assert_str_eq(w->last.welcome.run, "");
+    ck_assert_uint_eq(w->frees, 1);
+    m.hello.owner[0] = 4; /* a living lease is never broken */
+    hear(w, &conns[3], &m);
+    ck_assert_int_eq(w->last.type, MSG_REFUSE);
+    ck_assert_uint_eq(w->last.refuse.orphan, 0);
+    world_free(w);
+}
+END_TEST
+
+START_TEST(test_results_are_kept_ten_minutes)
+{
+    struct world *w = world_new();
+    become_orphan(w);
+    uint64_t at = control_deadline(w->control);
+    ck_assert_uint_eq(at, w->now_ns + 600 * NS_PER_SEC);
+    control_tick(w->control, at - 1);
+    ck_assert_int_eq(control_state(w->control), AGENT_ENDED);
+    control_tick(w->control, at);
+    ck_assert_int_eq(control_state(w->control), AGENT_IDLE);
+    ck_assert_uint_eq(w->frees, 1);
+    ck_assert_uint_eq(control_deadline(w->control), NS_NEVER);
+    world_free(w);
+}
+END_TEST
+
+/* Before anything was sent there is nothing to keep. */
+START_TEST(test_what_never_started_is_not_kept)
+{
+    struct world *w = world_new();
+    become_prepared(w);
+    control_gone(w->control, &conns[0], w->now_ns);
+    ck_assert_int_eq(control_state(w->control), AGENT_PREPARED);
+    control_tick(w->control, control_deadline(w->control));
+    ck_assert_int_eq(control_state(w->control), AGENT_IDLE);
+    hello(w, &conns[1], 2);
+    control_gone(w->control, &conns[1], w->now_ns);
+    ck_assert_int_eq(control_state(w->control), AGENT_IDLE);
+    world_free(w);
 }
 END_TEST
 
@@ -532,6 +643,10 @@ int main(void)
     tcase_add_test(t, test_refused_plan_says_why_twice);
     tcase_add_test(t, test_broken_plan_is_refused);
     tcase_add_test(t, test_lost_owner_ends_the_load);
+    tcase_add_test(t, test_a_cut_shorter_than_the_lease_loses_nothing);
+    tcase_add_test(t, test_results_are_kept_and_given_up_by_force_only);
+    tcase_add_test(t, test_results_are_kept_ten_minutes);
+    tcase_add_test(t, test_what_never_started_is_not_kept);
     tcase_add_test(t, test_the_load_has_its_own_lease);
     tcase_add_test(t, test_strangers_are_dropped);
     tcase_add_test(t, test_blocked_link_keeps_snapshots);
