@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs a command and tells what it cost: wall, user and system time and largest memory of its whole
- * process tree; what running processes (--pid) used meanwhile; and with the responder's counter the
- * same for the steady state alone. Ends with the command's exit code; 124 when it had to be killed.
+ * process tree; what running processes (--pid) used meanwhile; and with the server's count of
+ * requests the same for the steady state alone. Ends with the command's exit code; 124 when it had
+ * to be killed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +17,9 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tests/bench/lib/counter.h"
 #include "tests/bench/lib/self.h"
+#include "tests/bench/lib/status.h"
 #include "tests/bench/lib/window.h"
 
 #define WORDS_MAX  256
@@ -24,10 +27,9 @@
 #define EXIT_LIMIT 124
 
 struct options {
-    struct option_list pids;
-    char *other;
+    struct option_list pids, others, counters;
     char *output;
-    char *counter;
+    char *status;
     uint64_t settle_ns, window_ns;
     uint64_t limit_ns;
     uint32_t cpu;
@@ -39,6 +41,11 @@ struct options {
         .name = long_name, .aliases = "", .type = OPTION_DURATION, AT(member), .min = 1,           \
         .max = 3600 * NS_PER_SEC, .bare_unit = NS_PER_SEC, .meta = "TIME", .text = help            \
     }
+#define LIST(member, long_name, what, accepts, help)                                               \
+    {                                                                                              \
+        .name = long_name, .aliases = "", .type = OPTION_LIST, AT(member), .meta = what,           \
+        .accepted = accepts, .text = help                                                          \
+    }
 #define TEXT(member, long_name, what, help)                                                        \
     {                                                                                              \
         .name = long_name, .aliases = "", .type = OPTION_STRING, AT(member), .meta = what,         \
@@ -46,16 +53,14 @@ struct options {
     }
 
 static const struct option_row rows[] = {
-    {.name = "pid",
-     .aliases = "",
-     .type = OPTION_LIST,
-     AT(pids),
-     .meta = "PID",
-     .accepted = "a process id",
-     .text = "measure this process, which runs already, instead (repeatable)"},
-    TEXT(other, "other", "PID", "also tell what this process uses, the server's perhaps"),
+    LIST(pids, "pid", "PID", "a process id",
+         "measure this process, which runs already, instead (repeatable)"),
+    LIST(others, "other", "PID", "a process id",
+         "also tell what this process uses, the server's perhaps (repeatable)"),
     TEXT(output, "output", "FILE", "write the figures there (default: stderr)"),
-    TEXT(counter, "counter", "FILE", "the responder's --counter: measures the steady state too"),
+    LIST(counters, "counter", "FILE", "a file",
+         "a responder's --counter: measures the steady state too (repeatable)"),
+    TEXT(status, "status", "ADDRESS:PORT", "the same, counted by an nginx with stub_status there"),
     TIME(settle_ns, "settle", "which begins so long after the first request (default: 300ms)"),
     TIME(window_ns, "window", "and takes so long (default: 1s)"),
     TIME(limit_ns, "limit", "kill the command after this time (default: 60s)"),
@@ -72,7 +77,10 @@ static const struct option_row rows[] = {
 
 /* What is measured. Without --pid the only clock is the command's. */
 struct watch {
-    clockid_t clocks[PIDS_MAX], other;
+    clockid_t clocks[PIDS_MAX], others[PIDS_MAX];
+    const counter_cell *counters[PIDS_MAX];
+    size_t n_counters;
+    struct status status;
     struct window window;
 };
 
@@ -93,6 +101,21 @@ static clockid_t clock_of(const char *text)
     return clock_of_pid(*end == '\0' ? pid : 0, text);
 }
 
+static uint64_t counted(void *arg)
+{
+    const struct watch *w = arg;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < w->n_counters; i++)
+        sum += counter_load(w->counters[i]);
+    return sum;
+}
+
+static uint64_t asked(void *arg)
+{
+    struct watch *w = arg;
+    return status_requests(&w->status);
+}
+
 static void watch_init(struct watch *w, const struct options *o)
 {
     *w = (struct watch){.window = {.settle_ns = o->settle_ns, .length_ns = o->window_ns}};
@@ -100,12 +123,19 @@ static void watch_init(struct watch *w, const struct options *o)
         w->clocks[i] = clock_of(o->pids.items[i]);
     w->window.clocks = w->clocks;
     w->window.n_clocks = o->pids.n;
-    if (o->counter != NULL)
-        w->window.counter = counter_open(o->counter);
-    if (o->other == NULL)
+    for (size_t i = 0; i < o->others.n; i++)
+        w->others[i] = clock_of(o->others.items[i]);
+    w->window.others = w->others;
+    w->window.n_others = o->others.n;
+    w->window.arg = w;
+    for (; w->n_counters < o->counters.n; w->n_counters++)
+        w->counters[w->n_counters] = counter_open(o->counters.items[w->n_counters]);
+    if (w->n_counters > 0)
+        w->window.requests = counted;
+    if (o->status == NULL)
         return;
-    w->other = clock_of(o->other);
-    w->window.other = &w->other;
+    status_open(&w->status, o->status);
+    w->window.requests = asked;
 }
 
 static _Noreturn void become(const struct options *o, const char *const *words)
@@ -197,8 +227,9 @@ int main(int argc, char **argv)
     struct watch w;
     self_options("[flags] -- COMMAND [ARGUMENT...]", rows, ROWS, argc, argv, &o, words, WORDS_MAX);
     errno = 0;
-    if (words[0] == NULL || o.pids.n > PIDS_MAX)
-        self_die("a command is needed, and at most %d times --pid", PIDS_MAX);
+    if (words[0] == NULL || o.pids.n > PIDS_MAX || o.others.n > PIDS_MAX || o.counters.n > PIDS_MAX)
+        self_die("a command is needed, and at most %d times --pid, --other and --counter",
+                 PIDS_MAX);
     watch_init(&w, &o);
     uint64_t before_ns = window_cpu_ns(w.clocks, o.pids.n), from_ns = clock_mono_ns();
     int code = run(&o, &w, words);

@@ -160,7 +160,7 @@ static uint64_t run_h1(uint64_t requests, bool changing)
     struct loop *loop;
     struct mailbox *reports;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int listener = net_listen(&address);
+    int listener = net_listen(&address, false);
     pid_t server = fork();
     if (server == 0)
         serve(listener, changing);

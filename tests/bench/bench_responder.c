@@ -74,6 +74,7 @@ static const struct option_row rows[] = {
      .accepted = "127.0.0.1:PORT (loopback only)",
      .text = "where to listen, loopback only (default: 127.0.0.1:0, any free port)",
      .parse = parse_listen},
+    FLAG(responder.shared, "shared", "let more responders listen on the same port"),
     TEXT(port_file, "port-file", "write ADDRESS:PORT there once listening"),
     {.name = "cpu",
      .aliases = "",

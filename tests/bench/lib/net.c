@@ -34,12 +34,13 @@ enum err net_parse(const char *text, struct sockaddr_in *out, struct errmsg *msg
                       text != NULL ? text : "the address is missing");
 }
 
-int net_listen(struct sockaddr_in *address)
+int net_listen(struct sockaddr_in *address, bool shared)
 {
     int on = 1;
     socklen_t len = sizeof *address;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        (shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) ||
         bind(fd, (struct sockaddr *)address, sizeof *address) != 0 || listen(fd, BACKLOG) != 0 ||
         getsockname(fd, (struct sockaddr *)address, &len) != 0)
         self_die("listening");

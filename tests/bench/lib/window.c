@@ -24,16 +24,16 @@ static struct window_sample sample(const struct window *w)
 {
     return (struct window_sample){.at_ns = clock_mono_ns(),
                                   .cpu_ns = window_cpu_ns(w->clocks, w->n_clocks),
-                                  .other_ns = window_cpu_ns(w->other, w->other != NULL),
-                                  .requests = counter_load(w->counter)};
+                                  .other_ns = window_cpu_ns(w->others, w->n_others),
+                                  .requests = w->requests(w->arg)};
 }
 
 uint64_t window_step(struct window *w, uint64_t now_ns)
 {
-    if (w->counter == NULL || w->state == WINDOW_DONE)
+    if (w->requests == NULL || w->state == WINDOW_DONE)
         return NS_NEVER;
     if (w->state == WINDOW_IDLE) {
-        if (counter_load(w->counter) == 0)
+        if (w->requests(w->arg) == 0)
             return now_ns + POLL_NS;
         w->from.at_ns = now_ns + w->settle_ns;
         w->state = WINDOW_SETTLING;

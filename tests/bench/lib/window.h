@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "tests/bench/lib/counter.h"
-
 /* The steady state of a run: CPU time and requests between two instants counted from the first
  * request, so that neither starting up nor summing up counts. Step it whenever it asks to be. */
 
@@ -25,11 +23,13 @@ struct window_sample {
 
 struct window {
     enum window_state state;
-    const counter_cell *counter; /* NULL = no window is wanted */
+    uint64_t (*requests)(void *arg); /* served so far; NULL = no window is wanted */
+    void *arg;
     uint64_t settle_ns, length_ns;
     const clockid_t *clocks; /* of the generator's processes */
     size_t n_clocks;
-    const clockid_t *other; /* the server's; NULL = not asked for */
+    const clockid_t *others; /* of the server's */
+    size_t n_others;
     struct window_sample from, to;
 };
 

@@ -87,7 +87,7 @@ static int signals_open(void)
 struct responder *responder_new(struct responder_options *options)
 {
     struct responder *r = mem_calloc(1, sizeof *r);
-    r->listener = net_listen(&options->listen);
+    r->listener = net_listen(&options->listen, options->shared);
     r->o = *options;
     r->delays = r->o.slow_ppm > 0 || r->o.freeze_at_ns != NS_NEVER;
     response_init(&r->response, r->o.body_size);

@@ -17,6 +17,7 @@
 
 struct responder_options {
     struct sockaddr_in listen;
+    bool shared; /* others may listen on the same port */
     uint64_t body_size;
     uint64_t slow_ns;         /* held back so long ... */
     uint32_t slow_ppm;        /* ... is this share of the responses, in turn; 0 = none */

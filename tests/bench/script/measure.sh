@@ -3,20 +3,23 @@
 # Sourced by tests/bench/run: one generator against one fresh responder, and what came of it.
 # shellcheck disable=SC2034,SC2154  # variables are shared with the files that source each other
 
-responder=
+server_kind=responder # or nginx
+servers=()
+server_count=() # flags of bench-cpu: where the server tells how many requests it has served
 measuring=
 agents=()
+agent_cpus=
 failures=0
 
 stop_children() {
     local child
-    for child in $measuring $responder "${agents[@]}"; do
+    for child in $measuring "${servers[@]}" "${agents[@]}"; do
         kill "$child" 2>/dev/null || true
     done
-    for child in $measuring $responder "${agents[@]}"; do
+    for child in $measuring "${servers[@]}" "${agents[@]}"; do
         wait "$child" 2>/dev/null || true
     done
-    responder=
+    servers=()
     measuring=
     agents=()
 }
@@ -32,21 +35,58 @@ wait_for() {
     return 1
 }
 
-# responder_start FLAG...: its address is then in $address.
+# responder_start CPU FLAG...: its address is then in $address.
 responder_start() {
+    local cpu=$1 n=${#servers[@]}
+    shift
     rm -f "$work/port" "$work/stamps"
-    "$bin/bench-responder" --cpu "$server_cpu" --port-file "$work/port" --lifetime 2m \
-        --counter "$work/counter" "$@" >"$work/served" 2>"$work/responder.log" &
-    responder=$!
-    wait_for "$work/port" "$responder" || return 1
+    "$bin/bench-responder" --cpu "$cpu" --port-file "$work/port" --lifetime 2m \
+        --counter "$work/counter$n" "$@" >"$work/served" 2>"$work/server.log" &
+    servers+=($!)
+    server_count+=(--counter "$work/counter$n")
+    wait_for "$work/port" "${servers[n]}" || return 1
     address=$(cat "$work/port")
 }
 
-responder_stop() {
-    local pid=$responder
+# One worker that answers out of its memory, on a port that was free a moment ago: nginx takes no
+# port 0. Its address is then in $address.
+nginx_start() {
+    local pid
+    "$bin/bench-responder" --port-file "$work/free" --lifetime 10s >"$work/served" &
+    pid=$!
+    wait_for "$work/free" "$pid" || return 1
+    address=$(cat "$work/free")
     kill "$pid" && wait "$pid"
-    local status=$?
-    responder=
+    rm -rf "$work/free" "$work/nginx"
+    mkdir "$work/nginx"
+    sed "s|@address@|$address|; s|@folder@|$work/nginx|" "$here/script/nginx.conf" >"$work/nginx/conf"
+    taskset -c "$server_cpu" nginx -p "$work/nginx" -c conf 2>"$work/server.log" &
+    servers=($!)
+    server_count=(--status "$address")
+    wait_for "$work/nginx/pid" "${servers[0]}" # written once it listens
+}
+
+# servers_start FLAG...: a responder on each of $server_cpus, or nginx.
+servers_start() {
+    local cpu
+    servers=()
+    server_count=()
+    if [ "$server_kind" = nginx ]; then
+        nginx_start
+        return
+    fi
+    responder_start "${server_cpus[0]}" "$@" || return 1
+    for cpu in "${server_cpus[@]:1}"; do
+        responder_start "$cpu" --listen "$address" "$@" || return 1
+    done
+}
+
+servers_stop() {
+    local pid status=0
+    for pid in "${servers[@]}"; do
+        { kill "$pid" && wait "$pid"; } || status=$?
+    done
+    servers=()
     return $status
 }
 
@@ -56,7 +96,7 @@ agents_start() {
     agent_list=
     for ((i = 0; i < $1; i++)); do
         rm -f "$work/agent$i"
-        taskset -c "$generator_cpu" "$bin/hammer-agent" --listen tcp://127.0.0.1:0 \
+        taskset -c "${agent_cpus:-$generator_cpu}" "$bin/hammer-agent" --listen tcp://127.0.0.1:0 \
             --port-file "$work/agent$i" >"$work/agent$i.log" 2>&1 &
         agents+=($!)
         wait_for "$work/agent$i" "${agents[-1]}" || return 1
@@ -94,7 +134,7 @@ calc() {
 fail() {
     failures=$((failures + 1))
     printf 'FAILED: %s, %s, %s: %s\n' "$section" "$cell" "$1" "$2" >&2
-    tail -n 3 "$work/out" "$work/responder.log" 2>/dev/null >&2 || true
+    tail -n 3 "$work/out" "$work/server.log" 2>/dev/null >&2 || true
     stop_children
     return 1
 }
@@ -109,10 +149,14 @@ declare -A told
 absent() {
     local why=
     case $1 in
-    hammer-closed) hammer_can 'closed.loop\|full speed' || why="not there yet (closed loop)" ;;
+    hammer-closed | hammer-*thread*) hammer_can 'closed.loop\|full speed' || why="not there yet (closed loop)" ;;
     hammer-quantum) hammer_can '--dispatch-quantum' || why="not there yet (--dispatch-quantum)" ;;
+    uring)
+        why=$("$bin/bench-uring" --check 2>/dev/null) || why="not measured: ${why:-liburing-dev was missing}"
+        ;;
     hammer-spin | hammer-sleep) hammer_can '--spin' || why="not there yet (--spin)" ;;
     esac
+    [ "$server_kind" = responder ] || command -v nginx >/dev/null || why="nginx is not installed"
     [ -n "$why" ] || return 1
     [ -n "${told[$section$cell$1]-}" ] || say "$section, $cell, $1: $why"
     told[$section$cell$1]=1
@@ -126,6 +170,8 @@ command_for() {
     case $1 in
     hammer | hammer-2) command=("${hammer[@]}" -r "$rate" "$url") ;;
     hammer-closed) command=("${hammer[@]}" "$url") ;;
+    hammer-1-thread) command=("${hammer[@]}" -t 1 "$url") ;;
+    hammer-2-threads) command=("${hammer[@]}" -t 2 "$url") ;;
     hammer-100ms) command=("${hammer[@]}" -r "$rate" --interval 100ms "$url") ;;
     hammer-10s) command=("${hammer[@]}" -r "$rate" --interval 10s "$url") ;;
     hammer-quantum) command=("${hammer[@]}" -r "$rate" --dispatch-quantum 250us "$url") ;;
@@ -135,7 +181,7 @@ command_for() {
     h2load) command=(h2load --h1 -t 1 -c "$connections" -D "$duration" "$url") ;;
     ab) command=(ab -q -k -c "$connections" -t "$duration" -n $((duration * 400000)) "$url") ;;
     hey) command=(hey -cpus 1 -c "$connections" -z "${duration}s" "$url") ;;
-    epoll) command=("$bin/bench-epoll" -c "$connections" -d "$duration" "$address") ;;
+    epoll | uring) command=("$bin/bench-$1" -c "$connections" -d "$duration" "$address") ;;
     spin | wrk2pace)
         command=("$bin/bench-$1" -c "$connections" -d "$duration" -r "$rate" "$address")
         ;;
@@ -155,7 +201,10 @@ agents_of() {
 settle_ms=300
 run_measured() {
     local pid status=0 window
-    local -a watch=(--counter "$work/counter" --other "$responder" --output "$work/cpu")
+    local -a watch=("${server_count[@]}" --output "$work/cpu")
+    for pid in "${servers[@]}"; do
+        watch+=(--other "$pid")
+    done
     window=$((duration * 1000 - settle_ms * 2))ms
     watch+=(--settle "${settle_ms}ms" --window "$window" --limit $((duration + 30))s)
     if [ ${#agents[@]} -gt 0 ]; then
@@ -184,8 +233,8 @@ measure() {
     if past_limit; then
         return 1
     fi
-    responder_start "$@" || {
-        fail "$tool" "the responder did not start"
+    servers_start "$@" || {
+        fail "$tool" "the server did not start"
         return 1
     }
     n=$(agents_of "$tool")
@@ -196,7 +245,7 @@ measure() {
     command_for "$tool"
     run_measured || status=$?
     [ "$n" -eq 0 ] || agents_stop
-    responder_stop || status=99
+    servers_stop || status=99
     [ "$status" -eq 0 ] || fail "$tool" "ended with $status"
 }
 
@@ -215,6 +264,7 @@ cost_rows() {
     row "$1" cpu_percent "$(calc "$cpu / $wall * 100")"
     row "$1" req_per_s "$(calc "$requests / $wall")"
     row "$1" server_cpu_us "$(calc "$server / $requests * 1e6")"
+    [ "$server_kind" = responder ] || row "$1" server_cpu_percent "$(calc "$server / $wall * 100")"
 }
 
 # reported TOOL CLOCK PERCENTILE: what the tool itself says, us.

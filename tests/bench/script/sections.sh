@@ -9,9 +9,33 @@ section_closed() {
     local tool
     cell="50 connections"
     connections=50
-    for tool in hammer-closed wrk h2load ab hey epoll; do
+    for tool in hammer-closed wrk h2load ab hey epoll uring; do
         measure "$tool" && cost_rows "$tool"
     done
+    # A common server costs more than its client: it is the bottleneck, and the clients look alike.
+    local server_kind=nginx
+    cell="50 connections, one nginx worker"
+    for tool in hammer-closed wrk; do
+        measure "$tool" && cost_rows "$tool"
+    done
+}
+
+# Does a second load thread send as much again? Each has a core of its own where there are four: two
+# serve. With fewer all share what there is, which says nothing about hammer.
+section_threads() {
+    local agent_cpus=$generator_cpu
+    local -a server_cpus=("$server_cpu" "$server_cpu")
+    connections=50
+    cell="not judged: ${#cores[@]} of 4 cores"
+    if [ ${#cores[@]} -ge 4 ]; then
+        cell="2 cores serve, 2 send"
+        server_cpus=("${cores[@]:0:2}")
+        agent_cpus=${cores[2]}
+    fi
+    measure hammer-1-thread --shared && cost_rows hammer-1-thread
+    agent_cpus=$server_cpu,$generator_cpu
+    [ ${#cores[@]} -lt 4 ] || agent_cpus=${cores[2]},${cores[3]}
+    measure hammer-2-threads --shared && cost_rows hammer-2-threads
 }
 
 # dispatch_cell TOOL...: how far from the schedule the server saw the requests.
