@@ -15,11 +15,6 @@
 /* Where a large body is expected, no more than its beginning is read. */
 #define READ_SMALL  4096
 
-/* Up to this rate each response gets a kernel stamp. */
-#define SAMPLE_ALL_RATE 10000
-#define SAMPLE_EVERY    16
-#define SAMPLE_COUNT    256
-
 #define BACKOFF_NS (100 * NS_PER_MS)
 /* So many connections in a row may be lost with their first request before the next one waits: at
  * full speed a server that throws everybody out would be met with thousands of connects a second.
@@ -174,22 +169,6 @@ static void report_extra(struct slot *s)
         env->fault(env->arg, FAULT_EXTRA_BYTES, 0);
 }
 
-/* Counting strides, not picking by time: which responses are sampled has nothing to do with when
- * they came. */
-static bool sample(struct h1_sampling *m, uint64_t now_ns)
-{
-    if (++m->counted >= SAMPLE_COUNT) {
-        bool many = clock_elapsed(m->from_ns, now_ns) < SAMPLE_COUNT * NS_PER_SEC / SAMPLE_ALL_RATE;
-        m->every = many ? SAMPLE_EVERY : 1;
-        m->counted = 0;
-        m->from_ns = now_ns;
-    }
-    if (--m->left > 0)
-        return false;
-    m->left = m->every;
-    return true;
-}
-
 static void slot_fed(struct slot *s, enum h1_state state, const struct conn_read *got, bool whole,
                      uint64_t now_ns)
 {
@@ -248,7 +227,7 @@ static bool slot_read(struct slot *s)
     struct client_h1 *c = s->client;
     struct conn_read got;
     size_t cap = c->known.body >= SKIP_MIN ? READ_SMALL : READ_BUFFER;
-    bool stamped = sample(&c->sampling, loop_woke_ns(c->env.loop));
+    bool stamped = sampling_next(&c->sampling, loop_woke_ns(c->env.loop));
     conn_recv(&s->conn, c->buffer, cap, stamped, &got);
     uint64_t now_ns = read_stamp(s);
     if (got.n > 0)
@@ -265,7 +244,7 @@ static void slot_skip(struct slot *s)
     struct conn_read got;
     uint64_t left = body_left(s);
     conn_drop(&s->conn, c->buffer, left < READ_BUFFER ? (size_t)left : READ_BUFFER,
-              sample(&c->sampling, loop_woke_ns(c->env.loop)), &got);
+              sampling_next(&c->sampling, loop_woke_ns(c->env.loop)), &got);
     uint64_t now_ns = clock_mono_ns();
     if (got.n <= 0) {
         slot_no_bytes(s, (int)-got.n, now_ns);
@@ -324,7 +303,7 @@ static enum err h1_init(void *self, const struct client_env *env, struct errmsg 
         c->indexed = mem_dup(env->request->bytes, env->request->len);
     TAILQ_INIT(&c->idle);
     TAILQ_INIT(&c->queued);
-    c->sampling = (struct h1_sampling){.every = 1, .left = 1};
+    sampling_init(&c->sampling);
     deadlines_init(&c->timeouts, env->timeout_ns);
     deadlines_init(&c->backoffs, BACKOFF_NS);
     for (uint32_t i = 0; i < env->connections; i++) {

@@ -10,6 +10,7 @@
 #include "agent/client/conn.h"
 #include "agent/client/deadlines.h"
 #include "agent/client/h1_response.h"
+#include "agent/client/sampling.h"
 
 /*
  * What the parts of client_h1 share, and nobody else includes. A slot is one place for a
@@ -60,13 +61,6 @@ struct slot {
 
 TAILQ_HEAD(slot_list, slot);
 
-/* Which responses get a kernel stamp: all, or at a high rate one in `every`. */
-struct h1_sampling {
-    uint32_t every, left; /* left: until the next one */
-    uint32_t counted;
-    uint64_t from_ns; /* when counting began */
-};
-
 struct client_h1 {
     struct client_env env;
     struct slot *slots;
@@ -75,7 +69,7 @@ struct client_h1 {
     struct deadlines backoffs;
     uint32_t n_idle, n_connected, n_connecting, n_attempted, n_in_flight;
     struct client_traffic traffic;
-    struct h1_sampling sampling;
+    struct sampling sampling; /* which responses get a kernel stamp */
     struct h1_known known;
     bool reached; /* some attempt to connect has succeeded */
     bool pulling; /* inside h1_connect_queued */
