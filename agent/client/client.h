@@ -18,8 +18,9 @@
  *
  * Contract: each submitted request completes EXACTLY once through env->done, also at stop; submit
  * needs idle > 0, never blocks, never refuses. A slot that becomes free is first reported by done
- * (while it does not count as idle yet), then by env->ready once it does. Idle slots serve in turn
- * (FIFO). Nothing allocates after init.
+ * (while it does not count as idle yet), then by env->ready once it does. An idle slot that cannot
+ * take a request any more is reported by env->lost. Idle slots serve in turn (FIFO). Nothing
+ * allocates after init.
  */
 
 enum outcome {
@@ -69,6 +70,7 @@ struct client_env {
     void *arg; /* first argument of the callbacks */
     void (*done)(void *arg, const struct client_result *r);
     void (*ready)(void *arg, uint64_t now_ns); /* idle just grew */
+    void (*lost)(void *arg, uint64_t now_ns);  /* idle just shrank, and nothing was submitted */
     void (*fault)(void *arg, enum client_fault f, int code);
 };
 

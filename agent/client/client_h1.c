@@ -120,12 +120,14 @@ void slot_send(struct slot *s, uint64_t now_ns)
  * not hammered with connects. */
 static void slot_idle_lost(struct slot *s, uint64_t now_ns)
 {
+    const struct client_env *env = &s->client->env;
     conn_close(&s->conn);
-    if (s->served > 0) {
+    if (s->served > 0)
         slot_connect(s, now_ns);
-        return;
-    }
-    slot_back_off(s, now_ns);
+    else
+        slot_back_off(s, now_ns);
+    if (env->lost != NULL)
+        env->lost(env->arg, now_ns);
 }
 
 /* RFC 9112 section 9.3.1: the server may close a persistent connection at any time, so a request

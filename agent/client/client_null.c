@@ -222,3 +222,17 @@ bool client_null_complete(void *self, uint64_t tag, int status, uint64_t now_ns)
     n->env.ready(n->env.arg, now_ns);
     return true;
 }
+
+bool client_null_lose(void *self, uint64_t now_ns)
+{
+    struct null *n = self;
+    struct slot *s = TAILQ_FIRST(&n->idle);
+    if (s == NULL)
+        return false;
+    TAILQ_REMOVE(&n->idle, s, link);
+    n->n_idle--;
+    s->until_ns = clock_add(now_ns, n->hooks.reconnect_ns);
+    TAILQ_INSERT_TAIL(&n->away, s, link);
+    n->env.lost(n->env.arg, now_ns);
+    return true;
+}

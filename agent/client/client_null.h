@@ -22,5 +22,8 @@ void client_null_set_hooks(void *self, const struct client_null_hooks *hooks);
 /* The response of `tag` arrived: done(OK, status), then ready. false = no such request in flight
  * (it timed out before). */
 bool client_null_complete(void *self, uint64_t tag, int status, uint64_t now_ns);
+/* The server closes the connection that has been idle longest; it is back after reconnect_ns.
+ * false = none is idle. */
+bool client_null_lose(void *self, uint64_t now_ns);
 
 #endif

@@ -127,6 +127,17 @@ static void on_ready(void *arg, uint64_t now_ns)
         e->idle_seen = idle(e);
 }
 
+/* What became due until now had that connection no more; what becomes due from now on counts with
+ * those that are left, also when another one has become idle by then. */
+static void on_lost(void *arg, uint64_t now_ns)
+{
+    struct engine *e = arg;
+    if (e->discard)
+        return;
+    catch_up(e, now_ns);
+    e->idle_seen = idle(e);
+}
+
 static void on_fault(void *arg, enum client_fault f, int code)
 {
     struct engine *e = arg;
@@ -147,6 +158,7 @@ enum err engine_new(const struct engine_config *cfg, struct engine **out, struct
     e->cfg.env.arg = e;
     e->cfg.env.done = on_done;
     e->cfg.env.ready = on_ready;
+    e->cfg.env.lost = on_lost;
     e->cfg.env.fault = on_fault;
     e->fault = -1;
     sm_init(&e->phase, phases, ENGINE_PHASES, ENGINE_IDLE, "engine");

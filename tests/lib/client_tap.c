@@ -35,6 +35,12 @@ static void tap_ready(void *arg, uint64_t now_ns)
     t->env.ready(t->env.arg, now_ns);
 }
 
+static void tap_lost(void *arg, uint64_t now_ns)
+{
+    struct tap *t = arg;
+    t->env.lost(t->env.arg, now_ns);
+}
+
 static void tap_fault(void *arg, enum client_fault f, int code)
 {
     struct tap *t = arg;
@@ -49,6 +55,7 @@ static enum err tap_init(void *self, const struct client_env *env, struct errmsg
     mine.arg = t;
     mine.done = tap_done;
     mine.ready = tap_ready;
+    mine.lost = tap_lost;
     mine.fault = tap_fault;
     return client_null_ops()->init(self, &mine, msg);
 }

@@ -51,6 +51,12 @@ static void on_ready(void *arg, uint64_t now_ns)
     t->outer.ready(t->outer.arg, now_ns);
 }
 
+static void on_lost(void *arg, uint64_t now_ns)
+{
+    const struct tap *t = arg;
+    t->outer.lost(t->outer.arg, now_ns);
+}
+
 static void on_fault(void *arg, enum client_fault f, int code)
 {
     const struct tap *t = arg;
@@ -65,6 +71,7 @@ static enum err tap_init(void *self, const struct client_env *env, struct errmsg
     inner.arg = t;
     inner.done = on_done;
     inner.ready = on_ready;
+    inner.lost = on_lost;
     inner.fault = on_fault;
     return client_h1_ops()->init(t->inner, &inner, msg);
 }

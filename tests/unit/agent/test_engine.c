@@ -328,6 +328,28 @@ START_TEST(test_reconnecting_is_waiting)
 }
 END_TEST
 
+/* The only connection dies while it is idle, a request becomes due, and the new connection is the
+ * first thing that is heard of since: there was none for that request, so its delay is not ours. */
+START_TEST(test_a_lost_connection_is_not_idle)
+{
+    struct rig_config cfg = config(1);
+    cfg.reconnect_ns = 13 * MS;
+    struct rig *r = rig_new(&cfg);
+    rig_run(r, T0 + 1 * MS);
+    ck_assert(rig_complete(r, 0, T0 + 2 * MS));
+    ck_assert(client_null_lose(engine_client(r->engine), T0 + 5 * MS));
+    ck_assert(!client_null_lose(engine_client(r->engine), T0 + 5 * MS));
+    rig_run(r, T0 + 18 * MS);
+    ck_assert_uint_eq(r->requests[1].sent_ns, T0 + 18 * MS);
+    engine_stop(r->engine, T0 + 19 * MS, 0);
+    rig_close(r);
+    ck_assert_uint_eq(r->part->counters.waited, 1);
+    ck_assert_uint_eq(r->part->hists[HIST_WAIT].max, 8 * MS);
+    ck_assert_uint_eq(r->part->hists[HIST_SEND_LAG].max, 0);
+    rig_free(r);
+}
+END_TEST
+
 static uint64_t fake_ns;
 static uint64_t fake_clock(void)
 {
@@ -589,6 +611,7 @@ int main(void)
     tcase_add_test(tc, test_free_at_the_due_instant_is_no_wait);
     tcase_add_test(tc, test_a_sleeping_engine_blames_itself);
     tcase_add_test(tc, test_reconnecting_is_waiting);
+    tcase_add_test(tc, test_a_lost_connection_is_not_idle);
     tcase_add_test(tc, test_each_send_has_a_fresh_stamp);
     tcase_add_test(tc, test_the_last_send_gets_its_whole_timeout);
     tcase_add_test(tc, test_backlog_of_billions);
