@@ -30,6 +30,7 @@ static const char *const h1_errors[H1_ERRORS] = {
     [H1_BAD_STATUS] = "status code outside 100..599",
     [H1_UPGRADE] = "101 although no upgrade was asked for",
     [H1_EXTRA_BYTES] = "bytes after the end of the response",
+    [H1_EARLY_BYTES] = "bytes of a response before the request was sent",
 };
 
 const char *outcome_name(enum outcome o)

@@ -111,7 +111,11 @@ void slot_send(struct slot *s, uint64_t now_ns)
     s->attempts++;
     s->sent_ns = now_ns;
     deadlines_start(&s->client->timeouts, &s->deadline, now_ns);
-    slot_write(s);
+    /* A new connection on which there are bytes already: slot_bytes refuses them. */
+    if (s->served == 0 && conn_has_bytes(&s->conn))
+        conn_poke(&s->conn);
+    else
+        slot_write(s);
 }
 
 /* ---- reading ---- */
@@ -197,6 +201,10 @@ static void slot_bytes(struct slot *s, const struct conn_read *got, uint64_t now
         return;
     }
     s->answered = true;
+    if (s->written == 0 && s->write_error == 0) {
+        slot_fail(s, OUTCOME_PROTOCOL, H1_EARLY_BYTES, now_ns);
+        return;
+    }
     enum h1_state state = h1_response_feed(&s->response, c->buffer, n, &used);
     slot_fed(s, state, got, used == n, now_ns);
 }

@@ -20,6 +20,7 @@ enum h1_error {          /* client_result.error with OUTCOME_PROTOCOL */
     H1_BAD_STATUS,       /* status outside 100..599 */
     H1_UPGRADE,          /* 101 although nothing was asked for */
     H1_EXTRA_BYTES,      /* bytes after the end of the response */
+    H1_EARLY_BYTES,      /* bytes on a new connection before the request was written */
     H1_ERRORS
 };
 

@@ -129,6 +129,12 @@ void conn_drop(struct conn *c, void *buf, size_t cap, bool stamped, struct conn_
     receive(c, buf, cap, MSG_DONTWAIT | MSG_TRUNC, stamped, out);
 }
 
+bool conn_has_bytes(const struct conn *c)
+{
+    char byte;
+    return recv(c->fd, &byte, sizeof byte, MSG_DONTWAIT | MSG_PEEK) > 0;
+}
+
 void conn_poke(struct conn *c)
 {
     event_active(&c->readable, EV_READ, 0);

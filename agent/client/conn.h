@@ -49,6 +49,8 @@ void conn_want_write(struct conn *c);
 void conn_recv(struct conn *c, void *buf, size_t cap, bool stamped, struct conn_read *out);
 /* The same, but the bytes are dropped where they are: buf is only for a kernel that cannot. */
 void conn_drop(struct conn *c, void *buf, size_t cap, bool stamped, struct conn_read *out);
+/* Bytes have come that were not read: a system call. */
+bool conn_has_bytes(const struct conn *c);
 /* CONN_READABLE is called on the next turn of the loop, whatever the socket says. */
 void conn_poke(struct conn *c);
 /* No callback afterwards. Closed is fine; may be called from the callback. */
