@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct cmd_entry *const entries[] = {&cmd_run, &cmd_version, &cmd_help};
+#include "common/mem.h"
+
+static const struct cmd_entry *const entries[] = {&cmd_run, &cmd_pki, &cmd_version, &cmd_help};
 
 static void overview(FILE *out)
 {
@@ -14,7 +16,7 @@ static void overview(FILE *out)
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
         fprintf(out, "  %-22s %s\n", entries[i]->usage, entries[i]->text);
     fprintf(out, "\n  hammer-ctl run -r 2000 -d 10 -c 20 http://127.0.0.1:8080/\n"
-                 "  hammer-ctl run --help\n");
+                 "  hammer-ctl help run\n");
 }
 
 const struct cmd_entry *const *cmd_list(size_t *n)
@@ -73,20 +75,31 @@ static int exec_version(int argc, char **argv)
     return 0;
 }
 
+/* What comes after the command goes with it: `help pki revoke` is `pki revoke --help`. */
 static int exec_help(int argc, char **argv)
 {
-    const struct cmd_entry *e = argc > 1 ? cmd_find(argv[1]) : NULL;
-    if (e != NULL && e->options != NULL) {
-        char *words[] = {argv[1], (char[]){"--help"}, NULL};
-        return e->exec(2, words);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        overview(stdout);
+        return 0;
     }
-    overview(stdout);
-    return 0;
+    const struct cmd_entry *e = cmd_find(argv[1]);
+    if (e == NULL)
+        return unknown(argv[1]);
+    if (!e->has_help) {
+        printf("usage: hammer-ctl %s\n\n%s.\n", e->usage, e->text);
+        return 0;
+    }
+    char flag[] = "--help", **words = mem_calloc((size_t)argc + 1, sizeof *words);
+    memcpy(words, argv + 1, (size_t)(argc - 1) * sizeof *words);
+    words[argc - 1] = flag;
+    int code = e->exec(argc, words);
+    mem_free(words);
+    return code;
 }
 
 const struct cmd_entry cmd_version = {
     .name = "version", .usage = "version", .text = "print the version", .exec = exec_version};
 const struct cmd_entry cmd_help = {.name = "help",
                                    .usage = "help [COMMAND]",
-                                   .text = "print this overview, or a command's flags",
+                                   .text = "print this overview, or what a command accepts",
                                    .exec = exec_help};

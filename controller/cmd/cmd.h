@@ -2,6 +2,8 @@
 #ifndef HAMMER_CONTROLLER_CMD_H
 #define HAMMER_CONTROLLER_CMD_H
 
+#include <stdbool.h>
+
 /* One command = one file ending in its const entry; cmd.c has the list. */
 
 #include <stddef.h>
@@ -17,6 +19,7 @@ struct cmd_entry {
     const char *name;
     const char *usage; /* "run [flags] URL" */
     const char *text;  /* one line for the overview */
+    bool has_help;     /* --help, as the last argument, prints more than these two */
     /* argv[0] is the command's name. Returns the exit code. */
     int (*exec)(int argc, char **argv);
     /* Its flags, as --help, the man page and the completions show them: fills in at most
@@ -26,6 +29,7 @@ struct cmd_entry {
 };
 
 extern const struct cmd_entry cmd_run;
+extern const struct cmd_entry cmd_pki;
 extern const struct cmd_entry cmd_version;
 extern const struct cmd_entry cmd_help;
 

@@ -278,5 +278,6 @@ static int exec(int argc, char **argv)
 const struct cmd_entry cmd_run = {.name = "run",
                                   .usage = "run [flags] URL",
                                   .text = "send a load and print the merged report",
+                                  .has_help = true,
                                   .exec = exec,
                                   .options = run_options_groups};
