@@ -321,6 +321,7 @@ static json_t *json_agent(const struct result *r, const struct result_agent *a)
     set(o, "version", string(a->version));
     set(o, "state", json_string(result_agent_state_name(a->state)));
     set(o, "problem", a->problem[0] != '\0' ? string(a->problem) : NULL);
+    set(o, "insecure", json_boolean(a->insecure));
     set(o, "weight", integer(a->weight));
     set(o, "threads", integer(a->threads));
     set(o, "connections", integer(a->connections));

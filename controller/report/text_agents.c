@@ -106,6 +106,11 @@ static void agent_row(FILE *out, const struct result *r, const struct result_age
             result_agent_state_name(a->state), snapshot_counters(a->total).completed, p50, p99,
             clock, start, cpu);
     health_line(out, r, a);
+    if (a->insecure) {
+        struct text_flow f = text_begin(out, "    insecure");
+        text_words(&f, "--insecure-listen: whoever reaches this agent commands its load");
+        text_end(&f);
+    }
     if (a->problem[0] != '\0' && !told(r, a->problem)) {
         struct text_flow f = text_begin(out, "    note");
         text_words(&f, a->problem);

@@ -113,6 +113,7 @@ struct coord_agent_info {
     char address[96];  /* target address it uses */
     uint32_t cores;
     uint64_t tested_rate; /* req/s its self-test has shown; 0 = unknown */
+    bool insecure;        /* whoever reaches it commands its load */
     struct plan_part part;
     uint32_t connections_open;
     bool same_clock;   /* same boot id: offset exactly 0 */

@@ -316,6 +316,7 @@ static void on_welcome(struct coordinator *c, size_t i, const struct coord_event
     a->info.problem[0] = '\0';
     a->info.cores = w->cores;
     a->info.tested_rate = w->tested_rate;
+    a->info.insecure = w->insecure != 0;
     a->info.same_clock = w->boot_id[0] != '\0' && strcmp(w->boot_id, c->cfg.boot_id) == 0;
     coord_move(a, COORD_HELD);
     a->give_up_ns = NS_NEVER;

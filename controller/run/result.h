@@ -27,6 +27,7 @@ struct result_agent {
     enum result_agent_state state;
     char problem[256];
     uint32_t weight, threads, connections;
+    bool insecure; /* it was started with --insecure-listen */
     bool same_clock;
     int64_t clock_offset_ns;
     uint64_t clock_error_ns;
