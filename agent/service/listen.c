@@ -31,7 +31,9 @@ static bool host_is_loopback(const char *host)
     struct policy loopback;
     struct target t;
     policy_loopback_only(&loopback);
-    return host[0] != '\0' && target_resolve(host, "1", &t, NULL) == ERR_OK &&
+    if (host[0] == '\0' || strcmp(host, "*") == 0) /* every interface, to nng */
+        return false;
+    return target_resolve(host, "1", &t, NULL) == ERR_OK &&
            policy_check(&loopback, &t, NULL) == ERR_OK;
 }
 

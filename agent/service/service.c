@@ -150,7 +150,10 @@ static enum err start(struct service *s, struct errmsg *msg)
     } signals[] = {{SIGTERM, on_terminate}, {SIGINT, on_terminate}, {SIGHUP, on_reload}};
     const char *port_file = s->setup->options.port_file;
     enum err e = open_endpoint(s, msg);
-    for (size_t i = 0; e == ERR_OK && i < sizeof signals / sizeof signals[0]; i++)
+    size_t n = sizeof signals / sizeof signals[0];
+    if (s->setup->options.once)
+        n--; /* a spawned agent has no file to read again: it goes with the terminal */
+    for (size_t i = 0; e == ERR_OK && i < n; i++)
         e = loop_signal(s->loop, signals[i].signo, signals[i].fn, s);
     if (e == ERR_OK && port_file != NULL)
         e = write_port_file(port_file, endpoint_url(s->endpoint), msg);
