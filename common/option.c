@@ -256,10 +256,12 @@ static const struct option_row *find_word(const struct scan *s, const char *word
     return NULL;
 }
 
+/* Without what follows the name: it may be the value of a secret. */
 static enum err unknown(const struct scan *s, const char *word)
 {
     char near[OPTION_WORD], shown[UNITS_SHOWN];
     units_format_shown(word, shown);
+    shown[strcspn(shown, "=: \t'\"")] = '\0';
     if (option_nearest(s->rows, s->n_rows, word, near))
         return errmsg_set(s->msg, ERR_INVALID, "unknown option %s: did you mean %s?", shown, near);
     return errmsg_set(s->msg, ERR_INVALID,

@@ -287,11 +287,21 @@ static bool has_scheme_word(const char *value)
     return false;
 }
 
+/* "Authorization Basic dXNlcg:" has a colon, but what is in front of it is no name. */
+static bool is_name(const char *name, size_t len)
+{
+    trim(&name, &len);
+    for (size_t i = 0; i < len; i++)
+        if (name[i] <= ' ' || name[i] >= 0x7f || strchr("\"(),/;<=>?@[\\]{}", name[i]) != NULL)
+            return false;
+    return true;
+}
+
 void redact_header(const char *line, const char *extra, char *buf, size_t cap)
 {
     struct out o = {.buf = buf, .cap = cap};
     const char *colon = strchr(line, ':');
-    if (colon == NULL) { /* nobody knows which part is the name */
+    if (colon == NULL || !is_name(line, (size_t)(colon - line))) { /* where is the secret? */
         if (*line != '\0')
             put_redacted(&o);
         put_end(&o);

@@ -17,7 +17,8 @@
  * (comma-separated, NULL = none). Case does not matter. */
 bool redact_is_secret_header(const char *name, size_t len, const char *extra);
 /* "Name: value" with the value replaced when the name is a secret one's or the value "Bearer ...";
- * other values as redact_url shows them. All of it is replaced when there is no colon. Cut to cap.
+ * other values as redact_url shows them. All of it is replaced when there is no name and colon. Cut
+ * to cap.
  */
 void redact_header(const char *line, const char *extra, char *buf, size_t cap);
 /* The URL with its userinfo and the values of token-like query keys (token, key, secret, password,

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "common/clock.h"
+#include "common/redact.h"
 #include "proto/plan.h"
 #include "proto/url.h"
 
@@ -114,10 +115,11 @@ static enum err check_threads(const struct plan *p, struct errmsg *msg)
 static enum err check_url(const struct plan *p, struct errmsg *msg)
 {
     static const char accepted[] = "accepted is http://HOST[:PORT][/PATH]";
-    char shown[UNITS_SHOWN];
+    char redacted[2 * UNITS_SHOWN], shown[UNITS_SHOWN];
     if (p->url == NULL || *p->url == '\0')
         return errmsg_set(msg, ERR_INVALID, "URL is missing: %s", accepted);
-    units_format_shown(p->url, shown);
+    redact_url(p->url, redacted, sizeof redacted);
+    units_format_shown(redacted, shown);
     size_t len = strlen(p->url);
     if (len > PLAN_URL_MAX)
         return errmsg_set(msg, ERR_INVALID, "URL %s: %zu bytes long; %s of at most %d bytes", shown,
@@ -148,11 +150,11 @@ static enum err check_method(const struct plan *p, struct errmsg *msg)
 }
 
 /* Names the header without its value, which may be a secret. */
-static enum err refuse_header(const char *line, size_t name_len, const char *why,
-                              struct errmsg *msg)
+static enum err refuse_header(const char *line, const char *why, struct errmsg *msg)
 {
-    char name[PLAN_HEADER_LINE_MAX + 1], shown[UNITS_SHOWN];
-    snprintf(name, sizeof name, "%.*s", (int)name_len, line);
+    char name[2 * UNITS_SHOWN], shown[UNITS_SHOWN];
+    redact_header(line, NULL, name, sizeof name);
+    name[strcspn(name, ":")] = '\0';
     return errmsg_set(msg, ERR_INVALID, "--header %s: %s", units_format_shown(name, shown), why);
 }
 
@@ -192,7 +194,7 @@ static enum err check_header(const char *line, bool *host_seen, struct errmsg *m
             problem = "given twice; accepted is one (RFC 9112 section 3.2)";
         *host_seen = true;
     }
-    return problem == NULL ? ERR_OK : refuse_header(line, name_len, problem, msg);
+    return problem == NULL ? ERR_OK : refuse_header(line, problem, msg);
 }
 
 static enum err check_headers(const struct plan *p, struct errmsg *msg)

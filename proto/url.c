@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/redact.h"
 
 #define ACCEPTED "accepted is http://HOST[:PORT][/PATH][?QUERY]"
 
@@ -19,14 +20,14 @@ struct cursor {
     struct errmsg *msg;
 };
 
-/* The URL may hold anything: only printable ASCII of it reaches a terminal. */
+/* The URL may hold anything: only printable ASCII of it reaches a terminal, and no secret. */
 static enum err refuse(const struct cursor *c, const char *why)
 {
     char shown[128];
-    size_t n = 0;
-    for (const char *p = c->url; *p != '\0' && n + 1 < sizeof shown; p++)
-        shown[n++] = *p > ' ' && *p < 0x7f ? *p : '?';
-    shown[n] = '\0';
+    redact_url(c->url, shown, sizeof shown);
+    for (char *p = shown; *p != '\0'; p++)
+        if (*p <= ' ' || *p >= 0x7f)
+            *p = '?';
     return errmsg_set(c->msg, ERR_INVALID, "URL \"%s\": %s; " ACCEPTED, shown, why);
 }
 
@@ -162,7 +163,7 @@ static enum err parse_authority(struct cursor *c, struct url_parts *u)
     if (memchr(c->p, '@', (size_t)(c->end - c->p)) != NULL) /* the secret is not repeated */
         return errmsg_set(c->msg, ERR_INVALID,
                           "URL: user information (\"user:password@\") is not accepted; use "
-                          "-H 'Authorization: ...'");
+                          "--basic FILE, which holds user:password");
     enum err e = *c->p == '[' ? parse_ipv6(c, u) : parse_name(c, u);
     if (e == ERR_OK)
         e = parse_port(c, u);

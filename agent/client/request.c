@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/redact.h"
+#include "common/units.h"
 #include "proto/preflight.h"
 
 #define TOKEN_CHARS "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -45,12 +47,10 @@ static bool is(const struct header *h, const char *name)
 
 static enum err refuse(const char *line, const char *why, struct errmsg *msg)
 {
-    char shown[128];
-    size_t n = 0;
-    for (; line[n] != '\0' && n + 1 < sizeof shown; n++)
-        shown[n] = line[n] >= ' ' && line[n] < 0x7f ? line[n] : '?';
-    shown[n] = '\0';
-    return errmsg_set(msg, ERR_INVALID, "--header \"%s\": %s", shown, why);
+    char redacted[2 * UNITS_SHOWN], shown[UNITS_SHOWN];
+    redact_header(line, NULL, redacted, sizeof redacted);
+    return errmsg_set(msg, ERR_INVALID, "--header \"%s\": %s", units_format_shown(redacted, shown),
+                      why);
 }
 
 /* "Name: value", RFC 9110 section 5: name is a token, value free of control characters. */

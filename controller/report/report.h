@@ -13,6 +13,8 @@
 struct report_options {
     bool spectrum; /* --latency: the full percentile spectrum */
     bool verbose;  /* -v: all error texts */
+    /* Further header names whose values are shown to nobody, comma-separated; NULL = none. */
+    const char *secret_headers;
 };
 
 struct report_format {

@@ -2,11 +2,11 @@
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/redact.h"
 #include "controller/report/figures.h"
 #include "controller/report/report.h"
 
@@ -72,20 +72,26 @@ static json_t *json_run(const struct result *r)
     return o;
 }
 
-/* Reports are passed around: values of headers that carry credentials stay out of them. */
-static json_t *header(const char *line)
+/* Reports are passed around: what is secret stays out of them. */
+static json_t *redacted_url(const char *url)
 {
-    static const char *const secret[] = {
-        "authorization:", "proxy-authorization:", "cookie:", "x-api-key:", "x-auth-token:"};
-    for (size_t i = 0; i < sizeof secret / sizeof secret[0]; i++) {
-        size_t len = strlen(secret[i]);
-        if (strncasecmp(line, secret[i], len) == 0)
-            return json_sprintf("%.*s ***", (int)len, line);
-    }
-    return string(line);
+    char *shown = mem_calloc(2, PLAN_URL_MAX);
+    redact_url(url, shown, 2 * (size_t)PLAN_URL_MAX);
+    json_t *s = string(shown);
+    mem_free(shown);
+    return s;
 }
 
-static json_t *json_plan(const struct result *r)
+static json_t *redacted_header(const char *line, const char *secret_headers)
+{
+    char *shown = mem_calloc(2, PLAN_HEADER_LINE_MAX);
+    redact_header(line, secret_headers, shown, 2 * (size_t)PLAN_HEADER_LINE_MAX);
+    json_t *s = string(shown);
+    mem_free(shown);
+    return s;
+}
+
+static json_t *json_plan(const struct result *r, const struct report_options *options)
 {
     const struct plan *p = r->plan;
     json_t *o = json_object(), *headers = json_array();
@@ -99,8 +105,9 @@ static json_t *json_plan(const struct result *r)
     char rate[UNITS_TEXT];
     bool open = p->rate.num > 0;
     for (size_t i = 0; i < p->headers.n; i++)
-        json_array_append_new(headers, header(p->headers.items[i]));
-    set(o, "url", p->url != NULL ? string(p->url) : NULL);
+        json_array_append_new(headers,
+                              redacted_header(p->headers.items[i], options->secret_headers));
+    set(o, "url", p->url != NULL ? redacted_url(p->url) : NULL);
     set(o, "method", p->method != NULL ? string(p->method) : NULL);
     set(o, "headers", headers);
     set(o, "body_bytes", integer(p->body_len));
@@ -368,7 +375,7 @@ static json_t *json_interval(const struct result_interval *row)
     return o;
 }
 
-static json_t *json_report(const struct result *r)
+static json_t *json_report(const struct result *r, const struct report_options *options)
 {
     json_t *o = json_object(), *agents = json_array(), *timeline = json_array();
     struct counters c = snapshot_counters(r->total);
@@ -379,7 +386,7 @@ static json_t *json_report(const struct result *r)
     set(o, "schema", json_string(SCHEMA));
     set(o, "version", json_string(HAMMER_VERSION));
     set(o, "run", json_run(r));
-    set(o, "plan", json_plan(r));
+    set(o, "plan", json_plan(r, options));
     set(o, "verdict", json_verdict(&r->verdict));
     set(o, "totals", json_totals(&c));
     set(o, "rate", json_rate(r));
@@ -394,8 +401,7 @@ static json_t *json_report(const struct result *r)
 
 static enum err write_json(const struct result *r, const struct report_options *o, FILE *out)
 {
-    (void)o;
-    json_t *report = json_report(r);
+    json_t *report = json_report(r, o);
     int failed = json_dumpf(report, out, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_DIGITS));
     json_decref(report);
     if (failed != 0 || fputc('\n', out) == EOF || fflush(out) != 0)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/redact.h"
 #include "common/units.h"
 #include "controller/report/figures.h"
 #include "controller/report/report.h"
@@ -67,7 +68,9 @@ static void write_head(const struct text *t)
     if (p == NULL)
         return;
     write_length(t, p);
-    fprintf(t->out, " @ %.*s%s\n", URL_SHOWN, p->url, strlen(p->url) > URL_SHOWN ? "..." : "");
+    char url[URL_SHOWN + 2];
+    redact_url(p->url, url, sizeof url);
+    fprintf(t->out, " @ %.*s%s\n", URL_SHOWN, url, strlen(url) > URL_SHOWN ? "..." : "");
     uint64_t threads = 0, connections = 0;
     for (size_t i = 0; i < r->n_agents; i++) {
         threads += r->agents[i].threads;

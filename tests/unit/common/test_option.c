@@ -227,7 +227,7 @@ START_TEST(test_refused)
         {{.words = {"p", "-x"}}, ERR_INVALID, "unknown option -x: accepted are the options that"},
         {{.words = {"p", "-qx"}}, ERR_INVALID, "unknown option -qx: accepted are"},
         {{.words = {"p", "--zzzzzz"}}, ERR_INVALID, "unknown option --zzzzzz: accepted are"},
-        {{.words = {"p", "--=3"}}, ERR_INVALID, "unknown option --=3: accepted are"},
+        {{.words = {"p", "--=3"}}, ERR_INVALID, "unknown option --: accepted are"},
         {{.words = {"p", "a", "b", "c"}},
          ERR_INVALID,
          "unexpected argument c: accepted beside the options is at most 2"},

@@ -82,6 +82,7 @@ START_TEST(test_headers)
         {"X-Other-2: a", "X-Other-2: a"},
         {"Referer: http://u:p@h/?token=a", "Referer: http://REDACTED@h/?token=REDACTED"},
         {"Authorization Bearer a", "REDACTED"}, /* no colon: which part is the name? */
+        {"Authorization Basic a:b", "REDACTED"},
         {"Cookie:", "Cookie:"},
     };
     char buf[TEXT_CAP];
@@ -139,7 +140,7 @@ static const struct place places[] = {
     {"X-Mine: Bearer %s", "!&=:/?#%@ \t,;", true},
     {"x-configured: %s", "!&=:/?#%@ \t,;", true},
     {"Referer: http://u:%s@h/", "!&=:/?#%@", true},
-    {"Authorization %s", "!&=/?#%@ \t,;", true},
+    {"Authorization %s", "!&=/?#%@ \t,;:", true},
 };
 
 static void redact(const struct place *p, const char *text, char *buf, size_t cap)
