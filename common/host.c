@@ -68,6 +68,12 @@ uint64_t host_fds_used(void)
     return (uint64_t)fd;
 }
 
+void host_no_core_files(void)
+{
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+    setrlimit(RLIMIT_CORE, &none); /* lowering is always allowed */
+}
+
 uint32_t host_local_ports(void)
 {
     unsigned first = 0, last = 0;

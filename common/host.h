@@ -21,6 +21,8 @@ uint64_t host_fd_limit(void);
 uint64_t host_fds_used(void);
 /* How many local ports the kernel gives to outgoing connections; 0 = unknown. */
 uint32_t host_local_ports(void);
+/* From here on the process leaves no core file: its memory holds secrets. */
+void host_no_core_files(void);
 /* Opens /dev/null for reading in place of standard descriptors that are closed: a socket must not
  * become 1 or 2 and get what is printed. Writing to them still fails. First thing in main. */
 void host_std_fds(void);

@@ -26,8 +26,10 @@ void option_list_add(struct option_list *l, const char *item)
 
 void option_list_clear(struct option_list *l)
 {
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; i < l->n; i++) {
+        explicit_bzero(l->items[i], strlen(l->items[i])); /* headers may be secrets */
         mem_free(l->items[i]);
+    }
     mem_free(l->items);
     *l = (struct option_list){0};
 }

@@ -242,6 +242,8 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     r->total->cumulative = true;
     STAILQ_INIT(&r->waiting);
     enum err e = plan_copy(&r->plan, plan);
+    if (plan->headers.n > 0) /* only the controller knows which of them are secrets */
+        host_no_core_files();
     if (e == ERR_OK)
         e = preflight_descriptors(part->connections, host_fd_limit(), msg);
     if (e == ERR_OK)

@@ -157,7 +157,9 @@ static bool write_file(const struct result *r, const struct report_options *o, c
 
 static int write_reports(const struct session *s)
 {
-    struct report_options o = {.spectrum = s->options.spectrum, .verbose = s->options.verbose};
+    struct report_options o = {.spectrum = s->options.spectrum,
+                               .verbose = s->options.verbose,
+                               .secret_headers = s->options.secrets.names};
     const struct report_format *format = s->options.json ? &report_json : &report_text;
     bool ok = format->write(s->result, &o, stdout) == ERR_OK && fflush(stdout) == 0;
     if (!ok)

@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/host.h"
 #include "common/mem.h"
+#include "common/redact.h"
 #include "controller/cmd/local_agents.h"
+#include "controller/cmd/secret_source.h"
 
 _Static_assert(offsetof(struct run_options, plan) == 0, "the plan's rows use the same offsets");
 
@@ -57,6 +61,41 @@ static const struct option_row own_rows[] = {
      .meta = "FILE",
      .accepted = "a file name ending in .json or .txt",
      .text = "also write the report to FILE, format by its ending: .json or .txt (repeatable)"},
+    {.name = "header-file",
+     .aliases = "",
+     .type = OPTION_LIST,
+     AT(secrets.header_files),
+     .set_offset = OPTION_NO_SET,
+     .meta = "FILE",
+     .accepted = "FILE, env:NAME or -",
+     .text = "add the headers of FILE, NAME: VALUE on each line, for secrets, which no flag takes; "
+             "also env:NAME or - for stdin; nobody but you may be able to read it (repeatable)"},
+    {.name = "bearer",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(secrets.bearer),
+     .set_offset = OPTION_NO_SET,
+     .meta = "FILE",
+     .accepted = "FILE, env:NAME or -",
+     .text = "send Authorization: Bearer with the token that FILE holds; also env:NAME or -"},
+    {.name = "basic",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(secrets.basic),
+     .set_offset = OPTION_NO_SET,
+     .meta = "FILE",
+     .accepted = "FILE, env:NAME or -",
+     .text =
+         "send Authorization: Basic with the user:password that FILE holds; also env:NAME or -"},
+    {.name = "redact",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(secrets.redact),
+     .set_offset = OPTION_NO_SET,
+     .meta = "NAMES",
+     .accepted = "header names, comma-separated",
+     .text = "these headers are secrets too, as Authorization and Cookie are: no flag takes their "
+             "values and no report has them"},
     FLAG(spectrum, "latency", "-L", "print the full percentile spectrum"),
     FLAG(uncorrected, "u_latency", "-U", "accepted for wrk2 users: both clocks are always shown"),
     FLAG(verbose, "verbose", "-v", "all error texts, and progress on stderr"),
@@ -98,7 +137,7 @@ void run_options_help(void)
         option_help(groups[i].rows, groups[i].n, stdout);
     }
     printf("\nDurations: 500ms 0.6s 30s 2m 1h30m. Rates: 0.1 2000 2k 100/s 6/m 1/h.\n"
-           "Every flag can be given in the environment: HAMMER_RATE=2k.\n"
+           "Every flag can be given in the environment: HAMMER_RATE=2k, the URL as HAMMER_URL.\n"
            "Exit codes: 0 valid, 1 bad input, 2 could not run, 3 incomplete or no data,\n"
            "4 generator-limited, 130 interrupted.\n");
 }
@@ -153,18 +192,47 @@ static enum err check_connections(const struct plan *p, size_t n, struct errmsg 
     return e;
 }
 
+static char *show_url(const char *url)
+{
+    size_t cap = strlen(url) + 16;
+    char *shown = mem_calloc(cap, 1);
+    redact_url(url, shown, cap);
+    return shown;
+}
+
+static enum err take_url(struct run_options *o, const char *const *rest, size_t n_rest,
+                         struct errmsg *msg)
+{
+    const char *variable = getenv("HAMMER_URL");
+    if (n_rest == 0 && (variable == NULL || *variable == '\0'))
+        return errmsg_set(msg, ERR_INVALID,
+                          "the URL is missing: accepted is hammer-ctl run [flags] http://HOST/");
+    if (n_rest > 1) {
+        char *a = show_url(rest[0]), *b = show_url(rest[1]);
+        errmsg_set(msg, ERR_INVALID,
+                   "%s and %s: two arguments beside the flags; accepted is one, the URL", a, b);
+        mem_free(a);
+        mem_free(b);
+        return ERR_INVALID;
+    }
+    o->plan.url = mem_strdup(n_rest == 1 ? rest[0] : variable);
+    return ERR_OK;
+}
+
+/* The environment holds secrets; nobody needs it from here on, and no child may have it. */
+static void forget_environment(void)
+{
+    secret_source_forget("HAMMER_HEADER");
+    secret_source_forget("HAMMER_DATA");
+    secret_source_forget("HAMMER_URL");
+}
+
 static enum err check(struct run_options *o, const char *const *rest, size_t n_rest,
                       struct inventory *inv, struct errmsg *msg)
 {
-    if (n_rest == 0)
-        return errmsg_set(msg, ERR_INVALID,
-                          "the URL is missing: accepted is hammer-ctl run [flags] http://HOST/");
-    if (n_rest > 1)
-        return errmsg_set(msg, ERR_INVALID,
-                          "%s and %s: two arguments beside the flags; accepted is one, the URL",
-                          rest[0], rest[1]);
-    o->plan.url = mem_strdup(rest[0]);
-    enum err e = plan_check(&o->plan, msg);
+    enum err e = take_url(o, rest, n_rest, msg);
+    if (e == ERR_OK)
+        e = plan_check(&o->plan, msg);
     if (e == ERR_OK)
         e = check_outputs(&o->outputs, msg);
     if (e == ERR_OK && o->agents != NULL && o->local_set)
@@ -185,10 +253,20 @@ enum err run_options_parse(int argc, char **argv, struct run_options *o, struct 
     plan_defaults(&o->plan);
     struct option_row *rows = all_rows(&n);
     enum err e = option_environment(rows, n, o, msg);
+    struct option_list from_environment = o->plan.headers;
+    o->plan.headers = (struct option_list){0};
     if (e == ERR_OK)
         e = option_parse(rows, n, argc, argv, o, rest, words, &n_rest, msg);
     if (e == ERR_OK && !o->help)
+        e = secret_options_check(&o->secrets, &o->plan.headers, msg);
+    if (e == ERR_OK && !o->help)
+        e = secret_options_load(&o->secrets, &from_environment, &o->plan.headers, msg);
+    if (e == ERR_OK && !o->help)
         e = check(o, rest, n_rest, inv, msg);
+    if (o->plan.headers.n > 0)
+        host_no_core_files();
+    forget_environment();
+    option_list_clear(&from_environment);
     mem_free(rows);
     mem_free(rest);
     return e;
@@ -196,6 +274,7 @@ enum err run_options_parse(int argc, char **argv, struct run_options *o, struct 
 
 void run_options_clear(struct run_options *o)
 {
+    secret_options_clear(&o->secrets);
     option_clear(own_rows, OWN_N, o);
     plan_clear(&o->plan);
 }

@@ -7,6 +7,7 @@
 
 #include "common/err.h"
 #include "common/option.h"
+#include "controller/cmd/secret_options.h"
 #include "controller/run/inventory.h"
 #include "proto/plan.h"
 
@@ -19,6 +20,7 @@ struct run_options {
     bool local_set;
     char *name;
     struct option_list outputs;
+    struct secret_options secrets;
     bool json, spectrum, uncorrected, verbose, quiet, debug, insecure_agents, help;
 };
 
