@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "controller/run/coordinator_impl.h"
+#include "controller/run/fleet_check.h"
 #include "proto/schedule.h"
 
 #define FROM_ANY (SM_BIT(COORD_REFUSED) | SM_BIT(COORD_LOST))
@@ -173,20 +174,32 @@ static enum err split(struct coordinator *c, struct errmsg *msg)
     return e;
 }
 
-/* More than the agent's host has shown: not wrong, and the run's own lag will tell, but the user
- * should know before. A closed loop asks for no rate. */
-static void note_untested(struct coordinator *c, size_t i)
+/* The first reason for a refusal ends the run; what else there is to say is said before it. */
+static void on_problem(void *arg, const struct fleet_problem *p)
 {
-    const struct coord_agent_info *info = &c->agents[i].info;
-    const struct rate *rate = &c->cfg.plan->rate;
-    if (rate->num == 0 || info->tested_rate == 0)
-        return;
-    double share = (double)rate->num / (double)rate->den * info->part.weight / info->part.total;
-    if (share > (double)info->tested_rate)
-        coord_note(c,
-                   "agent %s is asked for %.0f requests/s; its self-test has shown %" PRIu64
-                   ": it may send late (hammer-agent selftest tests it again)",
-                   coord_address(c, i), share, info->tested_rate);
+    struct coordinator *c = arg;
+    if (p->refused && c->reason[0] == '\0')
+        snprintf(c->reason, sizeof c->reason, "%s", p->text);
+    else
+        coord_note(c, "%s", p->text);
+}
+
+/* Nothing has been asked of the target yet. */
+static bool preflight(struct coordinator *c)
+{
+    struct fleet_fact *facts = mem_calloc(c->n, sizeof *facts);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct coord_agent_info *info = &c->agents[i].info;
+        facts[i] = (struct fleet_fact){.address = coord_address(c, i),
+                                       .build = info->build,
+                                       .fd_limit = info->fd_limit,
+                                       .tested_rate = info->tested_rate,
+                                       .ports = info->ports,
+                                       .part = info->part};
+    }
+    size_t refused = fleet_check(c->cfg.plan, facts, c->n, on_problem, c);
+    mem_free(facts);
+    return refused == 0;
 }
 
 static void after_gather(struct coordinator *c, uint64_t now_ns)
@@ -198,9 +211,11 @@ static void after_gather(struct coordinator *c, uint64_t now_ns)
         coord_spoil(c, now_ns, "%s", msg.text);
         return;
     }
+    if (!preflight(c)) {
+        coord_spoil(c, now_ns, "%s", "the preflight refuses the run");
+        return;
+    }
     c->phase = PHASE_PREPARE;
-    for (size_t i = 0; i < c->n; i++)
-        note_untested(c, i);
     for (size_t i = 0; i < c->n && c->phase == PHASE_PREPARE; i++)
         coord_prepare(c, i, now_ns);
 }

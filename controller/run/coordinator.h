@@ -114,6 +114,8 @@ struct coord_agent_info {
     uint32_t cores;
     uint64_t tested_rate; /* req/s its self-test has shown; 0 = unknown */
     bool insecure;        /* whoever reaches it commands its load */
+    uint64_t fd_limit;    /* 0 = unknown */
+    uint32_t ports;       /* local ones; 0 = unknown */
     struct plan_part part;
     uint32_t connections_open;
     bool same_clock;   /* same boot id: offset exactly 0 */

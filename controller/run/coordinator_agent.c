@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "controller/run/clock_estimate.h"
 #include "controller/run/coordinator_impl.h"
 
 /* --- moves and messages out ------------------------------------------------------------------- */
@@ -317,6 +318,8 @@ static void on_welcome(struct coordinator *c, size_t i, const struct coord_event
     a->info.cores = w->cores;
     a->info.tested_rate = w->tested_rate;
     a->info.insecure = w->insecure != 0;
+    a->info.fd_limit = w->fd_limit;
+    a->info.ports = w->ports;
     a->info.same_clock = w->boot_id[0] != '\0' && strcmp(w->boot_id, c->cfg.boot_id) == 0;
     coord_move(a, COORD_HELD);
     a->give_up_ns = NS_NEVER;
@@ -340,19 +343,14 @@ static void on_probe_reply(struct coordinator *c, size_t i, const struct coord_e
 {
     struct coord_agent *a = &c->agents[i];
     const struct msg_probe_reply *p = &ev->msg->probe_reply;
-    uint64_t *t1 = &a->probe_t1_ns[p->probe % COORD_PROBES_KEPT], t4 = ev->rx_ns;
-    if (p->t1_ns != *t1 || *t1 == 0 || t4 < *t1 || p->t3_ns < p->t2_ns)
+    struct clock_estimate e = {a->info.rtt_ns, a->info.offset_ns, a->probes_good};
+    uint64_t *t1 = &a->probe_t1_ns[p->probe % COORD_PROBES_KEPT];
+    if (p->t1_ns != *t1 || *t1 == 0 || !clock_estimate_add(&e, *t1, p->t2_ns, p->t3_ns, ev->rx_ns))
         return;
-    uint64_t away = t4 - *t1, inside = p->t3_ns - p->t2_ns;
     *t1 = 0;
-    if (inside > away)
-        return;
-    if (a->probes_good == 0 || away - inside < a->info.rtt_ns) {
-        __int128 out = (__int128)p->t2_ns - p->t1_ns, back = (__int128)p->t3_ns - t4;
-        a->info.rtt_ns = away - inside;
-        a->info.offset_ns = (int64_t)((out + back) / 2);
-    }
-    a->probes_good++;
+    a->info.rtt_ns = e.rtt_ns;
+    a->info.offset_ns = e.offset_ns;
+    a->probes_good = e.good;
     if (p->probe == a->probe)
         next_probe(c, i, ev->now_ns);
 }
