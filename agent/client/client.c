@@ -22,6 +22,7 @@ static const char *const fault_names[FAULTS] = {
     [FAULT_PORTS] = "generator: local ports",
     [FAULT_MEMORY] = "generator: kernel memory",
     [FAULT_EXTRA_BYTES] = "connection replaced",
+    [FAULT_POLICY] = "policy",
 };
 
 static const char *const h1_errors[H1_ERRORS] = {
@@ -60,7 +61,12 @@ void outcome_text(enum outcome o, int error, char *buf, size_t cap)
 void fault_text(enum client_fault f, int code, char *buf, size_t cap)
 {
     char text[128];
-    const char *why =
-        f == FAULT_EXTRA_BYTES ? h1_errors[H1_EXTRA_BYTES] : strerror_r(code, text, sizeof text);
+    const char *why;
+    if (f == FAULT_EXTRA_BYTES)
+        why = h1_errors[H1_EXTRA_BYTES];
+    else if (f == FAULT_POLICY)
+        why = "the address is not allowed";
+    else
+        why = strerror_r(code, text, sizeof text);
     snprintf(buf, cap, "%s: %s", fault_names[f], why);
 }

@@ -41,6 +41,7 @@ enum client_fault {    /* about connections, outside the ledger */
     FAULT_MEMORY,      /* ENOBUFS, ENOMEM: the generator's */
     FAULT_EXTRA_BYTES, /* bytes nobody asked for: the connection is replaced. Text only, no counter
                         */
+    FAULT_POLICY,      /* the target's guard forbids the address: the run must end. Text only */
     FAULTS
 };
 

@@ -31,8 +31,10 @@ static void set_options(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
-int conn_open(struct conn *c, const struct target_addr *to)
+int conn_open(struct conn *c, const struct target *t, const struct target_addr *to)
 {
+    if (!target_allows(t, (const struct sockaddr *)&to->sa))
+        return CONN_FORBIDDEN;
     int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return errno;

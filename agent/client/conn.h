@@ -37,8 +37,11 @@ struct conn_read {
 };
 
 void conn_init(struct conn *c, struct event_base *base, conn_fn fn, void *arg);
-/* Starts to connect; CONN_WRITABLE tells the end. 0 or errno (then it is closed again). */
-int conn_open(struct conn *c, const struct target_addr *to);
+/* The only place that connects. Asks the target's guard about `to`, whoever found that address and
+ * when, then starts to connect; CONN_WRITABLE tells the end. 0, errno (then it is closed again), or
+ * CONN_FORBIDDEN: nothing was sent to that address, and nothing must be. */
+#define CONN_FORBIDDEN (-1)
+int conn_open(struct conn *c, const struct target *t, const struct target_addr *to);
 /* On CONN_WRITABLE after conn_open: 0 = open and being read, else errno (caller closes). */
 int conn_opened(struct conn *c);
 /* Bytes taken by the kernel (maybe fewer) or -errno; never blocks, never raises SIGPIPE. */

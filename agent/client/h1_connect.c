@@ -19,7 +19,7 @@ static enum client_fault fault_of(int error)
         enum client_fault fault;
     } own[] = {
         {EMFILE, FAULT_FD_LIMIT}, {ENFILE, FAULT_FD_LIMIT}, {EADDRNOTAVAIL, FAULT_PORTS},
-        {ENOBUFS, FAULT_MEMORY},  {ENOMEM, FAULT_MEMORY},
+        {ENOBUFS, FAULT_MEMORY},  {ENOMEM, FAULT_MEMORY},   {CONN_FORBIDDEN, FAULT_POLICY},
     };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (own[i].error == error)
@@ -102,7 +102,7 @@ void slot_connect(struct slot *s, uint64_t now_ns)
     }
     int error;
     do
-        error = conn_open(&s->conn, &c->env.target->addrs[s->addr]);
+        error = conn_open(&s->conn, c->env.target, &c->env.target->addrs[s->addr]);
     while (error != 0 && slot_next_address(s, error));
     if (error != 0)
         slot_connect_failed(s, error, now_ns);

@@ -37,6 +37,7 @@ struct engine {
     uint32_t idle_seen;  /* idle connections when we last looked */
     int fault;           /* last enum client_fault, -1 = none */
     int fault_code;
+    bool forbidden;   /* a connection to a forbidden address was about to be opened */
     bool dispatching; /* a submit may complete at once and call back into dispatch */
     bool discard;     /* engine_free: the recorder is not ours any more */
 };
@@ -147,6 +148,7 @@ static void on_fault(void *arg, enum client_fault f, int code)
         e->fault = (int)f;
         e->fault_code = code;
     }
+    e->forbidden = e->forbidden || f == FAULT_POLICY;
     recorder_fault(e->cfg.recorder, f, code);
 }
 
@@ -391,6 +393,11 @@ int engine_fault(const struct engine *e, int *code)
 {
     *code = e->fault_code;
     return e->fault;
+}
+
+bool engine_forbidden(const struct engine *e)
+{
+    return e->forbidden;
 }
 
 void *engine_client(struct engine *e)

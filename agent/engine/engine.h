@@ -91,6 +91,8 @@ uint64_t engine_in_flight(const struct engine *e);
 uint32_t engine_connected(const struct engine *e);
 /* enum client_fault of the last failed connection attempt and its errno; -1 = none so far. */
 int engine_fault(const struct engine *e, int *code);
+/* The client met an address that the target's guard forbids: whoever drives the engine stops it. */
+bool engine_forbidden(const struct engine *e);
 /* The client's state, for the driver of client_null. */
 void *engine_client(struct engine *e);
 

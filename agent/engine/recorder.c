@@ -156,7 +156,8 @@ static const size_t fault_counter[FAULTS] = {
 
 void recorder_fault(struct recorder *r, enum client_fault f, int code)
 {
-    if (f != FAULT_EXTRA_BYTES) /* neither ours nor a connection attempt: a text only */
+    if (f != FAULT_EXTRA_BYTES &&
+        f != FAULT_POLICY) /* neither ours nor a connection attempt: a text only */
         count(&r->now->counters, fault_counter[f], 1);
     note_error(r->now, PART_ERROR_FAULT + (int)f, code);
 }

@@ -37,6 +37,8 @@ struct part {
     uint64_t last_interval;
     bool final;              /* nothing follows from this worker */
     bool lease_lost;         /* final: it ended because its lease ran out */
+    bool overran;            /* final: it was still sending when its time was up */
+    bool forbidden;          /* final: it ended at an address that it may not connect to */
     uint64_t from_ns, to_ns; /* ns after t0 */
     uint64_t backlog, in_flight;
     uint64_t cpu_ns, wall_ns;               /* of the worker thread, in this part */

@@ -56,8 +56,8 @@ struct worker {
     bool joined; /* main thread's; everything below is the worker's own */
 
     bool quit;
-    bool prepared, started, final; /* reported */
-    bool lease_lost;
+    bool prepared, started, final;       /* reported */
+    bool lease_lost, overran, forbidden; /* why it ended */
     uint64_t lease_ns;
     uint64_t t0_ns;          /* NS_NEVER = not armed */
     uint64_t first_interval; /* where the current part begins */
@@ -148,6 +148,8 @@ static void post_final(struct worker *w, uint64_t now_ns)
     w->final = true;
     struct part *p = recorder_take(w->recorder, true);
     p->lease_lost = w->lease_lost;
+    p->overran = w->overran;
+    p->forbidden = w->forbidden;
     post_part(w, p, last, to_ns);
 }
 
@@ -266,12 +268,23 @@ static uint64_t (*const waits[])(struct worker *w, const struct spin_step *step,
     [SPIN_WATCH] = watch_clock,
 };
 
+/* Until when it may send; of no interest once it does not. */
+static uint64_t send_limit(const struct worker *w)
+{
+    if (w->cfg.send_limit_ns == 0 || w->t0_ns == NS_NEVER ||
+        engine_phase(w->engine) >= ENGINE_DRAINING)
+        return NS_NEVER;
+    return clock_add(w->t0_ns, w->cfg.send_limit_ns);
+}
+
 static uint64_t wait_for_work(struct worker *w)
 {
     uint64_t wake_ns = engine_wake(w->engine);
-    uint64_t boundary_ns = boundary(w);
+    uint64_t boundary_ns = boundary(w), limit_ns = send_limit(w);
     if (wake_ns > boundary_ns)
         wake_ns = boundary_ns;
+    if (wake_ns > limit_ns)
+        wake_ns = limit_ns;
     if (wake_ns > w->lease_ns && !w->final)
         wake_ns = w->lease_ns;
     uint64_t now_ns = clock_mono_ns();
@@ -285,6 +298,20 @@ static void check_lease(struct worker *w, uint64_t now_ns)
         return;
     w->lease_lost = true;
     engine_stop(w->engine, now_ns, 0);
+}
+
+/* After the pump: a plan that ends at the limit itself has ended by now. */
+static void check_policy(struct worker *w, uint64_t now_ns)
+{
+    if (engine_phase(w->engine) == ENGINE_ENDED)
+        return;
+    if (engine_forbidden(w->engine) && !w->forbidden) {
+        w->forbidden = true;
+        engine_stop(w->engine, now_ns, 0);
+    } else if (now_ns >= send_limit(w)) {
+        w->overran = true;
+        engine_stop(w->engine, now_ns, w->cfg.timeout_ns);
+    }
 }
 
 /* Weighted shares have uneven gaps. */
@@ -315,6 +342,7 @@ static void *worker_main(void *arg)
         close_intervals(w, now_ns);
         check_lease(w, now_ns);
         engine_pump(w->engine, now_ns);
+        check_policy(w, now_ns);
         report(w, now_ns);
         now_ns = wait_for_work(w);
     }

@@ -32,6 +32,8 @@ struct worker_config {
     uint64_t quantum_ns; /* dispatch quantum, see pacer.h; 0 = none */
     struct placement placement;
     uint64_t lease_ns;       /* see worker_lease; 0 = none so far */
+    uint64_t send_limit_ns;  /* nothing is sent later than this after t0, by the worker's own clock;
+                                0 = no limit */
     struct mailbox *reports; /* to the main loop */
 };
 

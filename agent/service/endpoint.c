@@ -361,6 +361,7 @@ const char *endpoint_url(const struct endpoint *s)
 void endpoint_set_policy(struct endpoint *s, const struct policy *policy)
 {
     control_set_policy(s->control, policy);
+    info_set_policy(s->info, policy);
 }
 
 bool endpoint_idle(const struct endpoint *s)

@@ -120,6 +120,12 @@ enum err info_new(const struct info_config *cfg, struct info **out, struct errms
     return ERR_OK;
 }
 
+void info_set_policy(struct info *s, const struct policy *policy)
+{
+    s->cfg.policy = policy;
+    lookups_set_policy(s->lookups, policy);
+}
+
 void info_free(struct info *s)
 {
     if (s == NULL)

@@ -32,6 +32,8 @@ struct info_config {
 
 enum err info_new(const struct info_config *cfg, struct info **out, struct errmsg *msg) MUST_CHECK;
 void info_free(struct info *s); /* NULL is fine */
+/* For what is asked from now on; outlives info or its next policy. */
+void info_set_policy(struct info *s, const struct policy *policy);
 
 /* A message of a connection that does not hold the agent. false = not of this kind: control's. */
 bool info_message(struct info *s, void *conn, const struct msg *m, uint64_t rx_ns);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/service/lookup.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,6 +42,8 @@ struct lookup {
     enum err err;
     struct errmsg msg;
     struct target target;
+
+    struct policy policy; /* as it was when the answer came */
 
     size_t next; /* address that is connected now */
     int fd;      /* to it, -1 = none */
@@ -99,14 +99,6 @@ static void note(struct lookup *l, const char *what, const char *why)
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-static void address_text(const struct target_addr *a, char *buf, size_t cap)
-{
-    char host[INET6_ADDRSTRLEN] = "?", port[8] = "?";
-    getnameinfo((const struct sockaddr *)&a->sa, a->len, host, sizeof host, port, sizeof port,
-                NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(buf, cap, a->sa.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
-}
-
 static void connect_next(struct lookup *l);
 
 static void connected(struct lookup *l)
@@ -120,7 +112,7 @@ static void connected(struct lookup *l)
 static void not_connected(struct lookup *l, const char *why)
 {
     char text[80];
-    address_text(&l->target.addrs[l->next], text, sizeof text);
+    target_addr_text(&l->target.addrs[l->next], text, sizeof text);
     note(l, text, why);
 }
 
@@ -145,6 +137,10 @@ static void on_writable(int fd, short events, void *arg)
 static bool connect_one(struct lookup *l, const struct target_addr *a)
 {
     l->began_ns = clock_mono_ns();
+    if (!target_allows(&l->target, (const struct sockaddr *)&a->sa)) {
+        not_connected(l, "this agent's policy forbids it");
+        return false;
+    }
     l->fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (l->fd < 0) {
         not_connected(l, strerror(errno));
@@ -208,7 +204,7 @@ static void list_addresses(struct lookup *l)
     l->answer.n_addresses = (uint32_t)l->target.n;
     for (size_t i = 0; i < l->target.n; i++) {
         char text[80];
-        address_text(&l->target.addrs[i], text, sizeof text);
+        target_addr_text(&l->target.addrs[i], text, sizeof text);
         size_t len = strlen(text) + (i > 0);
         if (used + len >= cap) {
             snprintf(to + used, sizeof " ...", " ...");
@@ -245,7 +241,10 @@ static void on_resolved(void *arg, struct letter *letter)
         return;
     }
     list_addresses(l);
-    if (policy_check(s->policy, &l->target, &l->msg) != ERR_OK) {
+    l->policy = *s->policy;
+    policy_bind(&l->policy, l->url.host);
+    l->target.guard = policy_guard(&l->policy);
+    if (policy_check(&l->policy, &l->target, &l->msg) != ERR_OK) {
         snprintf(l->answer.problem, sizeof l->answer.problem, "%.255s", l->msg.text);
         answer(l, INFO_TARGET_REFUSED);
         return;
@@ -320,6 +319,11 @@ enum err lookups_new(struct loop *loop, const struct policy *policy, struct look
     else
         mem_free(s);
     return e;
+}
+
+void lookups_set_policy(struct lookups *s, const struct policy *policy)
+{
+    s->policy = policy;
 }
 
 /* A resolver that hangs must not keep the program: what it uses stays for it until the exit. */

@@ -27,6 +27,8 @@ typedef void (*lookup_fn)(void *arg, const struct msg_info *target);
 
 enum err lookups_new(struct loop *loop, const struct policy *policy, struct lookups **out,
                      struct errmsg *msg) MUST_CHECK;
+/* For targets that are resolved from now on; outlives the lookups or their next policy. */
+void lookups_set_policy(struct lookups *s, const struct policy *policy);
 /* Unanswered lookups are cancelled. A resolver that is still out holds the loop for at most 200 ms
  * (loop_finish). NULL is fine. */
 void lookups_free(struct lookups *s);
