@@ -11,6 +11,7 @@
 #include "agent/engine/recorder.h"
 #include "agent/engine/spin.h"
 #include "agent/engine/worker.h"
+#include "agent/service/policy_caps.h"
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/log.h"
@@ -57,7 +58,7 @@ struct run {
     struct sm sm;
     run_fn fn;
     void *arg;
-    const struct policy *policy;
+    struct policy policy; /* as it was at PREPARE, with the target's name bound */
     struct placement placement;
     uint64_t spin_ns; /* the workers' setting */
     struct plan plan;
@@ -81,7 +82,8 @@ struct run {
     uint64_t started_ns;
     uint64_t lease_ns; /* 0 = none so far */
     bool lease_lost;
-    uint32_t resharing; /* workers that have not answered yet */
+    struct errmsg breach; /* why the policy ended the run; empty = it did not */
+    uint32_t resharing;   /* workers that have not answered yet */
     char reshare_problem[128];
     STAILQ_HEAD(, letter) waiting; /* parts whose interval is not complete on all workers */
     uint64_t emitted;              /* intervals already handed out */
@@ -99,9 +101,9 @@ static void tell(struct run *r, enum run_event ev, struct run_info *info)
         snapshot_free(info->snapshot);
 }
 
-static void refuse(struct run *r, const char *why)
+static void refuse(struct run *r, const char *why, bool policy)
 {
-    struct run_info info = {0};
+    struct run_info info = {.policy = policy};
     snprintf(info.problem, sizeof info.problem, "%s", why);
     sm_move(&r->sm, RUN_STATE_ENDED);
     tell(r, RUN_REFUSED, &info);
@@ -157,6 +159,7 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
         .quantum_ns = r->plan.dispatch_quantum_ns,
         .placement = r->placement,
         .lease_ns = r->lease_ns,
+        .send_limit_ns = r->policy.max_duration_ns,
         .reports = r->reports,
     };
     enum err e = schedule_init(&cfg.schedule, &r->plan.rate, &share, r->plan.duration_ns,
@@ -194,23 +197,23 @@ static void on_resolved(struct run *r)
         return;
     struct errmsg msg = r->resolve_msg;
     enum err e = r->resolve_err;
-    if (e == ERR_OK)
-        e = policy_check(r->policy, &r->target, &msg);
+    bool policy = e == ERR_OK && (e = policy_check(&r->policy, &r->target, &msg)) != ERR_OK;
     if (e == ERR_OK)
         e = preflight_ports(r->part.connections, r->target.n, host_local_ports(), &msg);
     if (e == ERR_OK)
         e = preflight_fresh_ports(&r->plan, &r->part, r->target.n, server_is_here(r),
                                   host_local_ports(), &msg);
     if (e != ERR_OK) {
-        refuse(r, msg.text);
+        refuse(r, msg.text, policy);
         return;
     }
+    r->target.guard = policy_guard(&r->policy);
     sm_move(&r->sm, RUN_STATE_OPENING);
     r->spin_ns = choose_spin(r);
     for (uint32_t i = 0; i < r->n_workers && e == ERR_OK; i++)
         e = worker_begin(r, i, &msg);
     if (e != ERR_OK)
-        refuse(r, msg.text);
+        refuse(r, msg.text, false);
 }
 
 static void release(struct run *r)
@@ -231,7 +234,7 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     sm_init(&r->sm, states, RUN_STATES, RUN_STATE_RESOLVING, "run");
     r->fn = fn;
     r->arg = arg;
-    r->policy = env->policy;
+    r->policy = *env->policy;
     if (env->placement != NULL)
         r->placement = *env->placement;
     r->part = *part;
@@ -248,6 +251,8 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
         e = preflight_descriptors(part->connections, host_fd_limit(), msg);
     if (e == ERR_OK)
         e = url_parse(r->plan.url, &r->url, msg);
+    if (e == ERR_OK)
+        policy_bind(&r->policy, r->url.host);
     if (e == ERR_OK)
         e = request_compile(&r->plan, &r->url, &r->request, msg);
     if (e == ERR_OK)
@@ -372,7 +377,10 @@ static void finish(struct run *r)
     struct run_info info = {.snapshot = r->total,
                             .ended_ns = clock_mono_ns(),
                             .started_ns = r->started_ns,
-                            .lease_lost = r->lease_lost};
+                            .lease_lost = r->lease_lost,
+                            .policy = r->breach.text[0] != '\0'};
+    snprintf(info.problem, sizeof info.problem, "%.*s", (int)sizeof info.problem - 1,
+             r->breach.text);
     if (r->total->intervals > 0)
         r->total->to_ns = r->last_to_ns;
     r->total = NULL;
@@ -380,17 +388,60 @@ static void finish(struct run *r)
     tell(r, RUN_ENDED, &info);
 }
 
+static void halt_workers(struct run *r, uint64_t drain_ns)
+{
+    for (uint32_t i = 0; i < r->n_workers; i++)
+        if (r->workers[i].worker != NULL)
+            worker_halt(r->workers[i].worker, drain_ns);
+}
+
+static uint64_t sent_so_far(const struct run *r)
+{
+    uint64_t sent = 0;
+    for (size_t i = 0; i < r->total->n_series; i++)
+        sent += r->total->series[i].counters.sent;
+    return sent;
+}
+
+/* What the workers said of themselves, and what was counted: the first breach is the reason. */
+static void check_breach(struct run *r, const struct part *p)
+{
+    if (r->breach.text[0] != '\0')
+        return;
+    if (p->forbidden)
+        (void)errmsg_set(&r->breach, ERR_REFUSED,
+                         "this agent's policy forbids an address that a connection was to go to");
+    else if (p->overran)
+        policy_overran(&r->policy, &r->breach);
+    if (p->forbidden) /* the others as well; who is over time has its requests in flight answered */
+        halt_workers(r, 0);
+}
+
+static void check_sent(struct run *r)
+{
+    if (r->breach.text[0] == '\0' &&
+        policy_check_sent(&r->policy, sent_so_far(r), r->last_to_ns, &r->breach) != ERR_OK)
+        halt_workers(r, 0);
+}
+
 static void on_part(struct run *r, struct part *p)
 {
     struct progress *w = &r->workers[p->worker];
     w->reported = p->final ? UINT64_MAX : p->last_interval + 1;
     r->lease_lost = r->lease_lost || p->lease_lost;
+    check_breach(r, p);
     STAILQ_INSERT_TAIL(&r->waiting, &p->letter, link);
     if (sm_state(&r->sm) == RUN_STATE_ENDED)
         return;
+    if (sm_state(&r->sm) == RUN_STATE_OPENING && r->breach.text[0] != '\0') {
+        refuse(r, r->breach.text, true);
+        return;
+    }
     uint64_t until = complete_until(r);
-    if (until > r->emitted)
+    if (until > r->emitted) {
         emit(r, until);
+        check_sent(r);
+    }
     if (until == UINT64_MAX)
         finish(r);
 }
@@ -439,9 +490,7 @@ static void run_halt(struct run *r, uint64_t drain_ns)
         finish(r);
         return;
     }
-    for (uint32_t i = 0; i < r->n_workers; i++)
-        if (r->workers[i].worker != NULL)
-            worker_halt(r->workers[i].worker, drain_ns);
+    halt_workers(r, drain_ns);
 }
 
 static void run_lease(struct run *r, uint64_t until_ns)
@@ -459,6 +508,13 @@ static enum err run_reshare(struct run *r, uint64_t from, const struct plan_part
         return errmsg_set(msg, ERR_BUSY, "the workers have not answered the last change yet");
     if (sm_state(&r->sm) != RUN_STATE_ARMED && sm_state(&r->sm) != RUN_STATE_RUNNING)
         return errmsg_set(msg, ERR_STATE, "the run is not going on");
+    struct plan_part more = r->part; /* a larger share is a higher rate */
+    more.total = part->total;
+    more.first = part->first;
+    more.weight = part->weight;
+    enum err e = policy_check_plan(&r->policy, &r->plan, &more, msg);
+    if (e != ERR_OK)
+        return e;
     r->reshare_problem[0] = '\0';
     r->resharing = r->n_workers;
     for (uint32_t i = 0; i < r->n_workers; i++) {

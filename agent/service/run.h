@@ -21,17 +21,18 @@ struct run;
 
 enum run_event {
     RUN_PREPARED, /* info: connections, threads, address, problem */
-    RUN_REFUSED,  /* info: problem = why it cannot be done */
+    RUN_REFUSED,  /* info: problem = why it cannot be done, policy */
     RUN_STARTED,  /* info: started_ns = last worker awake */
     RUN_RESHARED, /* info: problem = why some requests are not taken over; empty = all are */
     RUN_SNAPSHOT, /* info: snapshot (ownership moves to the receiver), seq set */
-    RUN_ENDED     /* info: snapshot = cumulative (moves), ended_ns, lease_lost */
+    RUN_ENDED     /* info: snapshot = cumulative (moves), ended_ns, lease_lost, policy, problem */
 };
 
 struct run_info {
     uint32_t connections, threads;
     char address[96];
-    char problem[192];
+    char problem[256];
+    bool policy; /* it is the agent's policy that refuses, or that ended the run: `problem` */
     uint64_t started_ns;
     uint64_t ended_ns;
     bool lease_lost; /* workers stopped by themselves: nobody renewed their lease */
@@ -41,7 +42,7 @@ struct run_info {
 /* What a run borrows from the process; outlives it. */
 struct run_env {
     struct loop *loop;
-    const struct policy *policy;
+    const struct policy *policy;       /* copied by each run: may change between two */
     const struct placement *placement; /* NULL = as it comes */
 };
 
