@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/host.h"
 #include "common/mem.h"
 #include "controller/run/coordinator_impl.h"
 #include "controller/run/fleet_check.h"
@@ -114,6 +115,29 @@ void coord_spoil(struct coordinator *c, uint64_t now_ns, const char *fmt, ...)
     spoiled(c, now_ns, why);
 }
 
+/* Of those that are to take part. */
+static size_t present(const struct coordinator *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        n += c->agents[i].info.state != COORD_REFUSED && c->agents[i].info.state != COORD_LOST;
+    return n;
+}
+
+/* One agent less: --on-agent-loss decides what becomes of the others. */
+static void lost(struct coordinator *c, size_t i, uint64_t now_ns, const char *why)
+{
+    if (c->cfg.on_loss == COORD_LOSS_ABORT || !begun(c, now_ns) || c->stopping) {
+        coord_spoil(c, now_ns, "agent %s: %s", coord_address(c, i), why);
+        return;
+    }
+    if (c->reason[0] == '\0')
+        snprintf(c->reason, sizeof c->reason, "agent %s: %.300s", coord_address(c, i), why);
+    c->damaged = true;
+    coord_note(c, "agent %s: %s; the others go on", coord_address(c, i), why);
+    c->reshare_wanted = c->cfg.on_loss == COORD_LOSS_REDISTRIBUTE;
+}
+
 void coord_fail(struct coordinator *c, size_t i, enum coord_agent_state to, uint64_t now_ns,
                 const char *fmt, ...)
 {
@@ -126,9 +150,46 @@ void coord_fail(struct coordinator *c, size_t i, enum coord_agent_state to, uint
     va_end(ap);
     msg_sanitise(a->info.problem);
     a->info.lost_at_ns = now_ns;
+    bool keeps = to == COORD_LOST && a->info.state >= COORD_ARMED && !a->closed;
     coord_move(a, to);
+    if (keeps && begun(c, now_ns))
+        coord_salvage(c, i, now_ns);
+    else
+        coord_release(c, i);
+    lost(c, i, now_ns, a->info.problem);
+}
+
+void coord_not_there(struct coordinator *c, size_t i, enum coord_agent_state to, uint64_t now_ns,
+                     const char *why)
+{
+    struct coord_agent *a = &c->agents[i];
+    size_t left = present(c) - 1;
+    if (c->cfg.min_agents == 0 || left < c->cfg.min_agents) {
+        if (c->cfg.min_agents != 0)
+            coord_note(c, "--min-agents %" PRIu32 ": only %zu of %zu agents are left",
+                       c->cfg.min_agents, left, c->n);
+        coord_fail(c, i, to, now_ns, "%s", why);
+        return;
+    }
+    snprintf(a->info.problem, sizeof a->info.problem, "%s", why);
+    msg_sanitise(a->info.problem);
+    a->info.lost_at_ns = now_ns;
+    coord_move(a, COORD_REFUSED);
     coord_release(c, i);
-    coord_spoil(c, now_ns, "agent %s: %s", coord_address(c, i), a->info.problem);
+    coord_note(c, "agent %s: %s; going on without it", coord_address(c, i), a->info.problem);
+}
+
+void coord_ended_early(struct coordinator *c, size_t i, uint64_t now_ns, uint32_t end_reason)
+{
+    const struct coord_agent_info *info = &c->agents[i].info;
+    char why[sizeof info->problem + 32];
+    snprintf(why, sizeof why, "ended early: %s",
+             info->problem[0] != '\0' ? info->problem : "no reason given");
+    c->agents[i].info.lost_at_ns = now_ns;
+    if (end_reason == END_STOPPED) /* somebody stops the run, not this agent alone */
+        coord_spoil(c, now_ns, "agent %s %s", coord_address(c, i), why);
+    else
+        lost(c, i, now_ns, why);
 }
 
 static void interrupt(struct coordinator *c, uint64_t now_ns)
@@ -161,13 +222,18 @@ static enum err split(struct coordinator *c, struct errmsg *msg)
     uint32_t *weights = mem_calloc(c->n, sizeof *weights);
     uint32_t *cores = mem_calloc(c->n, sizeof *cores);
     struct plan_part *parts = mem_calloc(c->n, sizeof *parts);
+    size_t n = 0;
     for (size_t i = 0; i < c->n; i++) {
-        weights[i] = c->cfg.inventory->agents[i].weight;
-        cores[i] = c->agents[i].info.cores;
+        if (coord_terminal(&c->agents[i]))
+            continue;
+        weights[n] = c->cfg.inventory->agents[i].weight;
+        cores[n++] = c->agents[i].info.cores;
     }
-    enum err e = plan_split(c->cfg.plan, weights, cores, c->n, parts, msg);
+    enum err e = plan_split(c->cfg.plan, weights, cores, n, parts, msg);
+    n = 0;
     for (size_t i = 0; i < c->n && e == ERR_OK; i++)
-        c->agents[i].info.part = parts[i];
+        if (!coord_terminal(&c->agents[i]))
+            c->agents[i].info.part = parts[n++];
     mem_free(weights);
     mem_free(cores);
     mem_free(parts);
@@ -188,16 +254,19 @@ static void on_problem(void *arg, const struct fleet_problem *p)
 static bool preflight(struct coordinator *c)
 {
     struct fleet_fact *facts = mem_calloc(c->n, sizeof *facts);
+    size_t n = 0;
     for (size_t i = 0; i < c->n; i++) {
         const struct coord_agent_info *info = &c->agents[i].info;
-        facts[i] = (struct fleet_fact){.address = coord_address(c, i),
-                                       .build = info->build,
-                                       .fd_limit = info->fd_limit,
-                                       .tested_rate = info->tested_rate,
-                                       .ports = info->ports,
-                                       .part = info->part};
+        if (coord_terminal(&c->agents[i]))
+            continue;
+        facts[n++] = (struct fleet_fact){.address = coord_address(c, i),
+                                         .build = info->build,
+                                         .fd_limit = info->fd_limit,
+                                         .tested_rate = info->tested_rate,
+                                         .ports = info->ports,
+                                         .part = info->part};
     }
-    size_t refused = fleet_check(c->cfg.plan, facts, c->n, on_problem, c);
+    size_t refused = fleet_check(c->cfg.plan, facts, n, on_problem, c);
     mem_free(facts);
     return refused == 0;
 }
@@ -205,7 +274,7 @@ static bool preflight(struct coordinator *c)
 static void after_gather(struct coordinator *c, uint64_t now_ns)
 {
     struct errmsg msg = {{0}};
-    if (count_in(c, COORD_HELD) < c->n)
+    if (count_in(c, COORD_HELD) < present(c))
         return;
     if (split(c, &msg) != ERR_OK) {
         coord_spoil(c, now_ns, "%s", msg.text);
@@ -217,12 +286,16 @@ static void after_gather(struct coordinator *c, uint64_t now_ns)
     }
     c->phase = PHASE_PREPARE;
     for (size_t i = 0; i < c->n && c->phase == PHASE_PREPARE; i++)
-        coord_prepare(c, i, now_ns);
+        if (!coord_terminal(&c->agents[i]))
+            coord_prepare(c, i, now_ns);
 }
 
 static void no_target(struct coordinator *c)
 {
-    const struct coord_agent_info *first = &c->agents[0].info;
+    size_t i = 0;
+    while (i + 1 < c->n && coord_terminal(&c->agents[i]))
+        i++;
+    const struct coord_agent_info *first = &c->agents[i].info;
     snprintf(c->reason, sizeof c->reason, "no agent could open a connection to %s: %s",
              first->address[0] != '\0' ? first->address : "the target",
              first->problem[0] != '\0' ? first->problem : "no reason given");
@@ -232,7 +305,7 @@ static void no_target(struct coordinator *c)
 static void after_prepare(struct coordinator *c, uint64_t now_ns)
 {
     (void)now_ns;
-    if (count_in(c, COORD_PREPARED) < c->n)
+    if (count_in(c, COORD_PREPARED) < present(c))
         return;
     uint64_t open = 0, asked = 0;
     for (size_t i = 0; i < c->n; i++) {
@@ -254,6 +327,8 @@ static void arm_all(struct coordinator *c, uint64_t now_ns)
     bool local = true;
     for (size_t i = 0; i < c->n; i++) {
         const struct coord_agent_info *info = &c->agents[i].info;
+        if (coord_terminal(&c->agents[i]))
+            continue;
         worst = info->rtt_ns > worst ? info->rtt_ns : worst;
         local = local && info->same_clock;
     }
@@ -272,7 +347,8 @@ static void arm_all(struct coordinator *c, uint64_t now_ns)
     c->end_ns = clock_add(c->end_ns, clock_add(c->cfg.plan->timeout_ns, c->cfg.plan->timeout_ns));
     c->phase = PHASE_ARM;
     for (size_t i = 0; i < c->n && c->phase == PHASE_ARM; i++)
-        coord_arm(c, i, now_ns);
+        if (!coord_terminal(&c->agents[i]))
+            coord_arm(c, i, now_ns);
 }
 
 static void after_probe(struct coordinator *c, uint64_t now_ns)
@@ -284,7 +360,7 @@ static void after_probe(struct coordinator *c, uint64_t now_ns)
         coord_probe(c, i, now_ns);
         busy += c->agents[i].info.state == COORD_PROBING;
     }
-    if (c->phase == PHASE_PROBE && count_in(c, COORD_PROBED) == c->n)
+    if (c->phase == PHASE_PROBE && count_in(c, COORD_PROBED) == present(c))
         arm_all(c, now_ns);
 }
 
@@ -303,9 +379,21 @@ static void after_arm(struct coordinator *c, uint64_t now_ns)
         c->phase = PHASE_RUN; /* too late to withdraw: the others are being stopped */
 }
 
+/* Lost agents that may still give their results get a last moment for it. */
+static bool salvaging(struct coordinator *c, uint64_t now_ns)
+{
+    if (c->over_ns == NS_NEVER)
+        c->over_ns = clock_add(now_ns, COORD_SALVAGE_NS);
+    if (c->interrupted || now_ns >= c->over_ns)
+        return false;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->agents[i].salvage)
+            return true;
+    return false;
+}
+
 static void after_run(struct coordinator *c, uint64_t now_ns)
 {
-    (void)now_ns;
     size_t over = 0, begun_by = 0;
     for (size_t i = 0; i < c->n; i++) {
         over += coord_terminal(&c->agents[i]);
@@ -315,7 +403,9 @@ static void after_run(struct coordinator *c, uint64_t now_ns)
         c->all_running = true;
         emit(c, COORD_ALL_RUNNING, NULL);
     }
-    if (over < c->n)
+    if (over < c->n && c->reshare_wanted && !c->stopping)
+        coord_reshare(c, now_ns);
+    if (over < c->n || salvaging(c, now_ns))
         return;
     if (c->interrupted)
         finish(c, COORD_INTERRUPTED);
@@ -342,14 +432,15 @@ static void advance(struct coordinator *c, uint64_t now_ns)
 static void begin(struct coordinator *c, uint64_t now_ns)
 {
     for (size_t i = 0; i < c->n; i++) {
-        c->agents[i].give_up_ns = clock_add(now_ns, COORD_DIAL_NS);
+        c->agents[i].give_up_ns = clock_add(now_ns, c->cfg.wait_agents_ns);
         coord_dial(c, i, now_ns);
     }
 }
 
 static void handle(struct coordinator *c, const struct coord_event *ev)
 {
-    bool known = ev->agent < c->n && !coord_terminal(&c->agents[ev->agent]);
+    bool known = ev->agent < c->n &&
+                 (!coord_terminal(&c->agents[ev->agent]) || c->agents[ev->agent].salvage);
     switch (ev->kind) {
     case COORD_EV_BEGIN:
         begin(c, ev->now_ns);
@@ -392,7 +483,7 @@ uint64_t coordinator_deadline(const struct coordinator *c)
 {
     if (c->phase == PHASE_OVER)
         return NS_NEVER;
-    uint64_t next = c->phase == PHASE_ARM ? c->t0_ns - c->margin_ns : NS_NEVER;
+    uint64_t next = c->phase == PHASE_ARM ? c->t0_ns - c->margin_ns : c->over_ns;
     for (size_t i = 0; i < c->n; i++) {
         uint64_t t = coord_next(&c->agents[i]);
         next = t < next ? t : next;
@@ -426,11 +517,17 @@ enum err coordinator_new(const struct coord_config *cfg, struct coordinator **ou
     c->next_command = 1;
     if (c->cfg.lease_ns == 0)
         c->cfg.lease_ns = 10 * NS_PER_SEC;
+    if (c->cfg.wait_agents_ns == 0)
+        c->cfg.wait_agents_ns = COORD_DIAL_NS;
+    c->over_ns = NS_NEVER;
+    host_hex(cfg->run, MSG_ID_LEN, c->run_hex);
     for (size_t i = 0; i < c->n; i++) {
         struct coord_agent *a = &c->agents[i];
         sm_init(&a->sm, states, COORD_STATES, COORD_DIALING, coord_address(c, i));
         a->deadline_ns = a->repeat_ns = a->ping_ns = a->silence_ns = a->redial_ns = NS_NEVER;
-        a->give_up_ns = a->resend_ns = NS_NEVER;
+        a->give_up_ns = a->resend_ns = a->quiet_ns = a->attempt_ns = a->hello_ns = NS_NEVER;
+        a->reshare_ns = a->reshare_by_ns = NS_NEVER;
+        a->info.taken_over_from = UINT64_MAX;
     }
     *out = c;
     return ERR_OK;

@@ -81,14 +81,25 @@ struct coord_action {
 
 typedef void (*coord_emit)(void *arg, const struct coord_action *a);
 
+/* What becomes of the run when an agent is lost while it sends. */
+enum coord_on_loss {
+    COORD_LOSS_ABORT,       /* stop all, report */
+    COORD_LOSS_CONTINUE,    /* the others go on with their own shares */
+    COORD_LOSS_REDISTRIBUTE /* they take over its share of the schedule, from an index on */
+};
+
 struct coord_config {
     const struct inventory *inventory; /* outlives the coordinator */
     const struct plan *plan;           /* the same */
     uint8_t owner[MSG_ID_LEN];
     uint8_t run[MSG_ID_LEN];
     char controller[96];
-    char boot_id[64]; /* equal to an agent's = same clock */
-    uint64_t lease_ns;
+    char boot_id[64];        /* equal to an agent's = same clock */
+    uint64_t lease_ns;       /* 0 = 10 s */
+    uint64_t wait_agents_ns; /* for agents to come up; 0 = 10 s */
+    uint32_t min_agents;     /* the run goes on without the others; 0 = all are needed */
+    enum coord_on_loss on_loss;
+    bool force;                  /* take orphaned agents away from their controllers */
     uint64_t interrupt_drain_ns; /* what in-flight requests get after Ctrl-C (500 ms) */
     coord_emit emit;
     void *arg;
@@ -127,6 +138,13 @@ struct coord_agent_info {
     uint64_t last_seq;   /* last merged snapshot */
     uint32_t end_reason; /* enum end_reason, 0 = none */
     uint64_t lost_at_ns; /* controller's clock */
+    bool collected;      /* lost, but its results were had in the end */
+    /* Since when it has not been heard of, controller's clock; 0 = it is there. */
+    uint64_t late_since_ns;
+    uint32_t times_late;
+    uint64_t longest_late_ns; /* of the times it came back */
+    /* Its share belongs to others from this global index on; UINT64_MAX = it does not. */
+    uint64_t taken_over_from;
 };
 
 enum err coordinator_new(const struct coord_config *cfg, struct coordinator **out,

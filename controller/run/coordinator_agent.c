@@ -16,7 +16,8 @@ void coord_move(struct coord_agent *a, enum coord_agent_state to)
     a->deadline_ns = a->repeat_ns = NS_NEVER;
 }
 
-static void emit(struct coordinator *c, enum coord_action_kind kind, size_t i, const struct msg *m)
+void coord_emit_agent(struct coordinator *c, enum coord_action_kind kind, size_t i,
+                      const struct msg *m)
 {
     struct coord_action act = {.kind = kind, .agent = i, .msg = m};
     c->cfg.emit(c->cfg.arg, &act);
@@ -25,43 +26,7 @@ static void emit(struct coordinator *c, enum coord_action_kind kind, size_t i, c
 void coord_send(struct coordinator *c, size_t i, struct msg *m)
 {
     if (c->agents[i].up && !c->agents[i].closed)
-        emit(c, COORD_SEND, i, m);
-}
-
-void coord_release(struct coordinator *c, size_t i)
-{
-    struct coord_agent *a = &c->agents[i];
-    struct msg bye = {.type = MSG_BYE};
-    if (a->closed)
-        return;
-    if (a->up && a->info.state >= COORD_GREETING)
-        coord_send(c, i, &bye);
-    a->closed = true;
-    emit(c, COORD_CLOSE, i, NULL);
-}
-
-void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns)
-{
-    struct coord_agent *a = &c->agents[i];
-    if (a->info.state == COORD_GREETING)
-        coord_move(a, COORD_DIALING);
-    a->up = false;
-    a->redial_ns = NS_NEVER;
-    a->deadline_ns = clock_add(now_ns, COORD_ATTEMPT_NS);
-    emit(c, COORD_DIAL, i, NULL);
-}
-
-static void send_hello(struct coordinator *c, size_t i)
-{
-    struct msg m = {.type = MSG_HELLO};
-    m.hello.version_min = MSG_VERSION_MIN;
-    m.hello.version_max = MSG_VERSION_MAX;
-    snprintf(m.hello.build, sizeof m.hello.build, "%s", HAMMER_VERSION);
-    memcpy(m.hello.controller, c->cfg.controller, sizeof m.hello.controller);
-    memcpy(m.hello.owner, c->cfg.owner, MSG_ID_LEN);
-    m.hello.ack_seq = c->agents[i].info.last_seq;
-    m.hello.lease_ms = c->cfg.lease_ns / NS_PER_MS;
-    coord_send(c, i, &m);
+        coord_emit_agent(c, COORD_SEND, i, m);
 }
 
 static void send_prepare(struct coordinator *c, size_t i)
@@ -239,7 +204,6 @@ void coord_repeat(struct coordinator *c, size_t i, uint64_t now_ns)
         void (*send)(struct coordinator *c, size_t i);
         uint64_t every_ns;
     } repeats[COORD_STATES] = {
-        [COORD_GREETING] = {send_hello, COORD_REPEAT_NS},
         [COORD_PREPARING] = {send_prepare, COORD_REPEAT_NS},
         [COORD_ARMING] = {send_arm, COORD_ARM_REPEAT_NS},
         [COORD_ARMED] = {send_arm, COORD_REPEAT_NS}, /* answered by STARTED once it runs */
@@ -254,90 +218,7 @@ void coord_repeat(struct coordinator *c, size_t i, uint64_t now_ns)
     }
 }
 
-/* --- link ------------------------------------------------------------------------------------- */
-
-void coord_up(struct coordinator *c, size_t i, uint64_t now_ns)
-{
-    struct coord_agent *a = &c->agents[i];
-    if (a->info.state != COORD_DIALING)
-        return;
-    uint64_t attempt_ends = a->deadline_ns;
-    coord_move(a, COORD_GREETING);
-    a->deadline_ns = attempt_ends;
-    a->repeat_ns = clock_add(now_ns, COORD_REPEAT_NS);
-    a->up = true;
-    send_hello(c, i);
-}
-
-void coord_down(struct coordinator *c, size_t i, uint64_t now_ns, const char *reason)
-{
-    struct coord_agent *a = &c->agents[i];
-    const char *why = reason != NULL ? reason : "the connection closed";
-    a->up = false;
-    if (a->info.state > COORD_GREETING) {
-        coord_fail(c, i, COORD_LOST, now_ns, "its connection broke: %s", why);
-        return;
-    }
-    if (a->info.problem[0] == '\0')
-        coord_note(c, "agent %s: %s; trying again", coord_address(c, i), why);
-    snprintf(a->info.problem, sizeof a->info.problem, "%s", why);
-    if (a->info.state == COORD_GREETING)
-        coord_move(a, COORD_DIALING);
-    a->backoff_ns = 2 * a->backoff_ns;
-    if (a->backoff_ns < COORD_BACKOFF_MIN_NS)
-        a->backoff_ns = COORD_BACKOFF_MIN_NS;
-    if (a->backoff_ns > COORD_BACKOFF_MAX_NS)
-        a->backoff_ns = COORD_BACKOFF_MAX_NS;
-    a->deadline_ns = NS_NEVER;
-    a->redial_ns = clock_add(now_ns, a->backoff_ns);
-}
-
 /* --- messages in ------------------------------------------------------------------------------ */
-
-static void on_welcome(struct coordinator *c, size_t i, const struct coord_event *ev)
-{
-    struct coord_agent *a = &c->agents[i];
-    const struct msg_welcome *w = &ev->msg->welcome;
-    if (a->info.state != COORD_GREETING) {
-        if (memcmp(a->epoch, w->epoch, MSG_ID_LEN) != 0)
-            coord_fail(c, i, COORD_LOST, ev->now_ns, "it was restarted");
-        return;
-    }
-    if (w->version < MSG_VERSION_MIN || w->version > MSG_VERSION_MAX) {
-        coord_fail(c, i, COORD_REFUSED, ev->now_ns,
-                   "it speaks protocol %" PRIu32 " (build %s), this hammer-ctl %d to %d",
-                   w->version, w->build, MSG_VERSION_MIN, MSG_VERSION_MAX);
-        return;
-    }
-    memcpy(a->epoch, w->epoch, MSG_ID_LEN);
-    snprintf(a->info.name, sizeof a->info.name, "%s", w->agent);
-    snprintf(a->info.build, sizeof a->info.build, "%s", w->build);
-    msg_sanitise(a->info.name);
-    msg_sanitise(a->info.build);
-    a->info.problem[0] = '\0';
-    a->info.cores = w->cores;
-    a->info.tested_rate = w->tested_rate;
-    a->info.insecure = w->insecure != 0;
-    a->info.fd_limit = w->fd_limit;
-    a->info.ports = w->ports;
-    a->info.same_clock = w->boot_id[0] != '\0' && strcmp(w->boot_id, c->cfg.boot_id) == 0;
-    coord_move(a, COORD_HELD);
-    a->give_up_ns = NS_NEVER;
-    a->ping_ns = clock_add(ev->now_ns, COORD_PING_NS);
-}
-
-static void on_refuse(struct coordinator *c, size_t i, const struct coord_event *ev)
-{
-    const struct msg_refuse *r = &ev->msg->refuse;
-    enum coord_agent_state to = c->agents[i].info.state < COORD_ARMING ? COORD_REFUSED : COORD_LOST;
-    if (r->code == REFUSE_BUSY)
-        coord_fail(c, i, to, ev->now_ns,
-                   "it is busy: held by %.95s for %" PRIu64 " s (free in at most %" PRIu64
-                   " s when that one is gone)",
-                   r->holder, r->held_ms / 1000, (r->lease_left_ms + 999) / 1000);
-    else
-        coord_fail(c, i, to, ev->now_ns, "it refuses: %s", r->text);
-}
 
 static void on_probe_reply(struct coordinator *c, size_t i, const struct coord_event *ev)
 {
@@ -431,7 +312,7 @@ static void on_snapshot(struct coordinator *c, size_t i, const struct coord_even
     }
     if (seq == a->info.last_seq + 1) {
         a->info.last_seq = seq;
-        emit(c, COORD_SNAPSHOT, i, ev->msg);
+        coord_emit_agent(c, COORD_SNAPSHOT, i, ev->msg);
     }
     send_ack(c, i, false);
 }
@@ -445,12 +326,24 @@ static void done(struct coordinator *c, size_t i, const struct coord_event *ev)
     if (f->text[0] != '\0' && !a->stop_asked)
         snprintf(a->info.problem, sizeof a->info.problem, "%s", f->text);
     msg_sanitise(a->info.problem);
-    emit(c, COORD_FINAL, i, ev->msg);
+    coord_emit_agent(c, COORD_FINAL, i, ev->msg);
     coord_move(a, COORD_DONE);
     coord_release(c, i);
     if (f->reason != END_FINISHED && !a->stop_asked)
-        coord_spoil(c, ev->now_ns, "agent %s ended early: %s", coord_address(c, i),
-                    a->info.problem[0] != '\0' ? a->info.problem : "no reason given");
+        coord_ended_early(c, i, ev->now_ns, f->reason);
+}
+
+/* A lost agent's last word: the figures are whole again, the loss remains. */
+static void collected(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    a->info.collected = true;
+    a->info.end_reason = ev->msg->final.reason;
+    if (ev->msg->final.started_ns != 0)
+        a->info.started_ns = ev->msg->final.started_ns;
+    coord_emit_agent(c, COORD_FINAL, i, ev->msg);
+    coord_note(c, "agent %s: what it did until it stopped has been collected", coord_address(c, i));
+    coord_release(c, i);
 }
 
 static void on_final(struct coordinator *c, size_t i, const struct coord_event *ev)
@@ -458,13 +351,17 @@ static void on_final(struct coordinator *c, size_t i, const struct coord_event *
     struct coord_agent *a = &c->agents[i];
     const struct msg_final *f = &ev->msg->final;
     bool never_began = a->info.started_ns == 0 && f->started_ns == 0 && !a->stop_asked;
-    if (a->info.state < COORD_ARMED || never_began) {
+    if (a->salvage && f->last_seq <= a->info.last_seq) {
+        collected(c, i, ev);
+    } else if (a->info.state < COORD_ARMED || (never_began && !a->salvage)) {
         coord_fail(c, i, COORD_LOST, ev->now_ns, "it ended before the start: %s",
                    f->text[0] != '\0' ? f->text : "no reason given");
     } else if (f->last_seq > a->info.last_seq) {
         missing(c, i, ev->now_ns, f->last_seq); /* brings the final results again as well */
-        running(c, i, f->started_ns);
-        await_final(c, i, ev->now_ns);
+        if (!a->salvage) {
+            running(c, i, f->started_ns);
+            await_final(c, i, ev->now_ns);
+        }
     } else if (f->last_seq < a->info.last_seq) {
         coord_fail(c, i, COORD_LOST, ev->now_ns,
                    "it contradicts itself: %" PRIu64 " intervals sent, %" PRIu64 " counted",
@@ -478,6 +375,7 @@ static void on_final(struct coordinator *c, size_t i, const struct coord_event *
     (SM_BIT(COORD_HELD) | SM_BIT(COORD_PREPARING) | SM_BIT(COORD_PREPARED) |                       \
      SM_BIT(COORD_PROBING) | SM_BIT(COORD_PROBED))
 #define STARTING  (SM_BIT(COORD_ARMING) | SM_BIT(COORD_ARMED))
+#define SALVAGE   SM_BIT(COORD_LOST)
 #define UNDER_WAY (SM_BIT(COORD_ARMED) | SM_BIT(COORD_RUNNING) | SM_BIT(COORD_STOPPING))
 
 /* A message in another state is a late repetition: ignored. */
@@ -486,22 +384,23 @@ static const struct {
     uint32_t states;
     void (*handle)(struct coordinator *c, size_t i, const struct coord_event *ev);
 } handlers[] = {
-    {MSG_WELCOME, SM_BIT(COORD_GREETING) | HOLDING | STARTING | UNDER_WAY, on_welcome},
-    {MSG_REFUSE, SM_BIT(COORD_GREETING) | HOLDING | STARTING | UNDER_WAY, on_refuse},
+    {MSG_WELCOME, SM_BIT(COORD_GREETING) | HOLDING | STARTING | UNDER_WAY | SALVAGE, coord_welcome},
+    {MSG_REFUSE, SM_BIT(COORD_GREETING) | HOLDING | STARTING | UNDER_WAY | SALVAGE, coord_refuse},
     {MSG_PROBE_REPLY, SM_BIT(COORD_PROBING), on_probe_reply},
     {MSG_PREPARED, SM_BIT(COORD_PREPARING), on_prepared},
     {MSG_ERROR, SM_BIT(COORD_PREPARING) | SM_BIT(COORD_ARMING), on_error},
     {MSG_ARMED, SM_BIT(COORD_ARMING), on_armed},
     {MSG_STARTED, UNDER_WAY, on_started},
     {MSG_PONG, HOLDING | STARTING | UNDER_WAY, on_pong},
-    {MSG_SNAPSHOT, UNDER_WAY, on_snapshot},
-    {MSG_FINAL, HOLDING | STARTING | UNDER_WAY, on_final},
+    {MSG_SNAPSHOT, UNDER_WAY | SALVAGE, on_snapshot},
+    {MSG_FINAL, HOLDING | STARTING | UNDER_WAY | SALVAGE, on_final},
+    {MSG_RESHARED, UNDER_WAY, coord_reshared},
 };
 
 void coord_message(struct coordinator *c, size_t i, const struct coord_event *ev)
 {
     struct coord_agent *a = &c->agents[i];
-    if (!a->up)
+    if (!a->up || (coord_terminal(a) && !a->salvage))
         return;
     for (size_t k = 0; k < sizeof handlers / sizeof handlers[0]; k++) {
         if (handlers[k].type != ev->msg->type || !(handlers[k].states & SM_BIT(a->info.state)))
@@ -510,5 +409,5 @@ void coord_message(struct coordinator *c, size_t i, const struct coord_event *ev
         break;
     }
     if (!coord_terminal(a) && a->info.state >= COORD_HELD)
-        a->silence_ns = clock_add(ev->now_ns, c->cfg.lease_ns);
+        coord_heard(c, i, ev->now_ns);
 }

@@ -34,6 +34,10 @@
 #define COORD_STOP_REPEAT_NS (500 * NS_PER_MS)
 #define COORD_INTERRUPT_NS   (1 * NS_PER_SEC) /* FINAL after Ctrl-C */
 #define COORD_RESEND_NS      (200 * NS_PER_MS)
+#define COORD_QUIET_NS       (3 * NS_PER_SEC) /* without a word: the connection is dialled anew */
+#define COORD_LOST_NS        (1 * NS_PER_SEC) /* beyond the lease: its load has ended by itself */
+#define COORD_SALVAGE_NS     (2 * NS_PER_SEC) /* a lost agent is asked for its results so often */
+#define COORD_RESHARE_NS     (2 * NS_PER_SEC) /* the survivors take over so much later */
 
 enum coord_phase {
     PHASE_GATHER,  /* until all are HELD */
@@ -51,19 +55,27 @@ struct coord_agent {
     uint64_t deadline_ns; /* this state ends then */
     uint64_t repeat_ns;   /* the unanswered command goes out again */
     uint64_t ping_ns;
-    uint64_t silence_ns; /* heard nothing until then = lost */
+    uint64_t quiet_ns;   /* heard nothing until then = late */
+    uint64_t silence_ns; /* the same = lost */
+    uint64_t attempt_ns; /* the dial under way ends then */
+    uint64_t hello_ns;   /* HELLO again */
     uint64_t redial_ns;
     uint64_t give_up_ns; /* dialling ends */
     uint64_t resend_ns;  /* missing snapshots are asked for again */
     uint64_t backoff_ns;
-    bool up;     /* the link takes messages */
-    bool closed; /* COORD_CLOSE is out */
+    bool up;      /* the link takes messages */
+    bool closed;  /* COORD_CLOSE is out */
+    bool salvage; /* LOST, but what it kept may still be had */
     uint64_t command;
     uint8_t epoch[MSG_ID_LEN];
     uint32_t probe, probes_good;             /* number of the one under way; answered ones */
     uint64_t probe_t1_ns[COORD_PROBES_KEPT]; /* by number; 0 = answered */
     uint64_t remote_seq;                     /* last_seq of the latest PONG */
     uint64_t known_seq;                      /* the highest one heard of when one was missing */
+    uint64_t reshare_command;                /* unanswered RESHARE, 0 = none */
+    uint64_t reshare_ns;                     /* it goes out again */
+    uint64_t reshare_by_ns;                  /* its index is due then */
+    struct plan_part reshare;                /* what it is to own */
     uint64_t drain_ns;
     bool stop_asked;
     char stop_reason[64];
@@ -80,6 +92,11 @@ struct coordinator {
     uint64_t t0_ns, margin_ns;
     uint64_t end_ns;  /* every agent should have ended by itself */
     bool all_running; /* said once */
+    bool reshare_wanted;
+    uint64_t reshare_from; /* index of the last redistribution */
+    uint32_t reshares;     /* how many there were */
+    uint64_t over_ns;      /* all agents were over, NS_NEVER = not yet */
+    char run_hex[2 * MSG_ID_LEN + 1];
     bool stopping, interrupted, damaged;
     enum coord_outcome outcome;
     char reason[512];
@@ -91,6 +108,11 @@ struct coordinator {
 /* The agent is out: refused or lost, for the reason given. Decides what becomes of the run. */
 void coord_fail(struct coordinator *c, size_t i, enum coord_agent_state to, uint64_t now_ns,
                 const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* Before the run it is known that it cannot take part: --min-agents decides. */
+void coord_not_there(struct coordinator *c, size_t i, enum coord_agent_state to, uint64_t now_ns,
+                     const char *why);
+/* DONE, but not with its schedule: by its own will, or somebody else's. */
+void coord_ended_early(struct coordinator *c, size_t i, uint64_t now_ns, uint32_t end_reason);
 /* The run cannot be what was planned: withdrawn before the start, stopped after it. */
 void coord_spoil(struct coordinator *c, uint64_t now_ns, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void coord_note(struct coordinator *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -102,22 +124,45 @@ bool coord_terminal(const struct coord_agent *a);
  */
 
 void coord_move(struct coord_agent *a, enum coord_agent_state to);
+void coord_emit_agent(struct coordinator *c, enum coord_action_kind kind, size_t i,
+                      const struct msg *m);
 void coord_send(struct coordinator *c, size_t i, struct msg *m);
-void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns);
-void coord_up(struct coordinator *c, size_t i, uint64_t now_ns);
-void coord_down(struct coordinator *c, size_t i, uint64_t now_ns, const char *reason);
 void coord_message(struct coordinator *c, size_t i, const struct coord_event *ev);
 void coord_prepare(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_probe(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_arm(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_stop(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t drain_ns,
                 uint64_t answer_ns, const char *reason);
-/* BYE when the link is up, then CLOSE; once. */
-void coord_release(struct coordinator *c, size_t i);
 /* The unanswered command of the agent's state once more. */
 void coord_repeat(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_resend(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_ping(struct coordinator *c, size_t i, uint64_t now_ns);
+
+/* --- coordinator_link.c -------------------------------------------------------------------------
+ */
+
+void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_up(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_down(struct coordinator *c, size_t i, uint64_t now_ns, const char *reason);
+void coord_hello(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_welcome(struct coordinator *c, size_t i, const struct coord_event *ev);
+void coord_refuse(struct coordinator *c, size_t i, const struct coord_event *ev);
+/* A word came from the agent. */
+void coord_heard(struct coordinator *c, size_t i, uint64_t now_ns);
+/* None came for COORD_QUIET_NS. */
+void coord_quiet(struct coordinator *c, size_t i, uint64_t now_ns);
+/* LOST: are its results worth asking for again, now and then? */
+void coord_salvage(struct coordinator *c, size_t i, uint64_t now_ns);
+/* BYE when the link is up, then CLOSE; once. */
+void coord_release(struct coordinator *c, size_t i);
+
+/* --- coordinator_reshare.c ----------------------------------------------------------------------
+ */
+
+/* An agent's part of the schedule is to go to the others; done as soon as none of them is late. */
+void coord_reshare(struct coordinator *c, uint64_t now_ns);
+void coord_reshare_repeat(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_reshared(struct coordinator *c, size_t i, const struct coord_event *ev);
 
 /* --- coordinator_timer.c ------------------------------------------------------------------------
  */

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include <stddef.h>
 #include <stdio.h>
 
 #include "common/units.h"
 #include "controller/run/coordinator_impl.h"
 
 /* What happens when an agent's deadline passes without the answer. Every wait ends here. */
-
-static void late_dial(struct coordinator *c, size_t i, uint64_t now_ns)
-{
-    struct coord_agent *a = &c->agents[i];
-    if (a->redial_ns == NS_NEVER) /* an attempt was under way */
-        snprintf(a->info.problem, sizeof a->info.problem, "it does not answer");
-    coord_dial(c, i, now_ns);
-}
 
 static void late_prepare(struct coordinator *c, size_t i, uint64_t now_ns)
 {
@@ -43,54 +36,82 @@ static void late_final(struct coordinator *c, size_t i, uint64_t now_ns)
 }
 
 static void (*const when_late[COORD_STATES])(struct coordinator *, size_t, uint64_t) = {
-    [COORD_DIALING] = late_dial,   [COORD_GREETING] = late_dial, [COORD_PREPARING] = late_prepare,
-    [COORD_PROBING] = late_probe,  [COORD_ARMED] = late_start,   [COORD_RUNNING] = late_end,
-    [COORD_STOPPING] = late_final,
+    [COORD_PREPARING] = late_prepare, [COORD_PROBING] = late_probe,  [COORD_ARMED] = late_start,
+    [COORD_RUNNING] = late_end,       [COORD_STOPPING] = late_final,
 };
 
 static void silent(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     char text[UNITS_TEXT];
     coord_fail(c, i, COORD_LOST, now_ns, "nothing was heard of it for %s",
-               units_format_duration(c->cfg.lease_ns, text));
+               units_format_duration(c->cfg.lease_ns + COORD_LOST_NS, text));
 }
 
 static void unreachable(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     char why[sizeof c->agents[i].info.problem];
     snprintf(why, sizeof why, "%s", c->agents[i].info.problem);
-    coord_fail(c, i, COORD_LOST, now_ns, "it cannot be reached within 10 s: %.200s",
-               why[0] != '\0' ? why : "it does not answer");
+    char text[UNITS_TEXT], all[400];
+    snprintf(all, sizeof all, "it cannot be reached within %s: %.200s",
+             units_format_duration(c->cfg.wait_agents_ns, text),
+             why[0] != '\0' ? why : "it does not answer");
+    coord_not_there(c, i, COORD_LOST, now_ns, all);
+}
+
+/* No answer to a dial, or none to HELLO. */
+static void again(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    if (a->info.state <= COORD_GREETING && a->attempt_ns != NS_NEVER)
+        snprintf(a->info.problem, sizeof a->info.problem, "it does not answer");
+    coord_dial(c, i, now_ns);
+}
+
+static void late_state(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    a->deadline_ns = NS_NEVER;
+    if (when_late[a->info.state] != NULL)
+        when_late[a->info.state](c, i, now_ns);
+}
+
+/* In this order: what ends an agent comes before what asks it for something. */
+static const struct {
+    size_t when; /* offset in struct coord_agent */
+    void (*act)(struct coordinator *c, size_t i, uint64_t now_ns);
+} timers[] = {
+    {offsetof(struct coord_agent, give_up_ns), unreachable},
+    {offsetof(struct coord_agent, silence_ns), silent},
+    {offsetof(struct coord_agent, deadline_ns), late_state},
+    {offsetof(struct coord_agent, quiet_ns), coord_quiet},
+    {offsetof(struct coord_agent, attempt_ns), again},
+    {offsetof(struct coord_agent, redial_ns), again},
+    {offsetof(struct coord_agent, hello_ns), coord_hello},
+    {offsetof(struct coord_agent, repeat_ns), coord_repeat},
+    {offsetof(struct coord_agent, reshare_ns), coord_reshare_repeat},
+    {offsetof(struct coord_agent, resend_ns), coord_resend},
+    {offsetof(struct coord_agent, ping_ns), coord_ping},
+};
+
+static uint64_t timer_at(const struct coord_agent *a, size_t k)
+{
+    return *(const uint64_t *)(const void *)((const char *)a + timers[k].when);
 }
 
 void coord_tick(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
-    if (!coord_terminal(a) && now_ns >= a->give_up_ns)
-        unreachable(c, i, now_ns);
-    if (!coord_terminal(a) && now_ns >= a->silence_ns)
-        silent(c, i, now_ns);
-    if (!coord_terminal(a) && (now_ns >= a->deadline_ns || now_ns >= a->redial_ns)) {
-        a->deadline_ns = NS_NEVER;
-        if (when_late[a->info.state] != NULL)
-            when_late[a->info.state](c, i, now_ns);
-    }
-    if (!coord_terminal(a) && now_ns >= a->repeat_ns)
-        coord_repeat(c, i, now_ns);
-    if (!coord_terminal(a) && now_ns >= a->resend_ns)
-        coord_resend(c, i, now_ns);
-    if (!coord_terminal(a) && now_ns >= a->ping_ns)
-        coord_ping(c, i, now_ns);
+    for (size_t k = 0; k < sizeof timers / sizeof timers[0]; k++)
+        if ((!coord_terminal(a) || a->salvage) && now_ns >= timer_at(a, k))
+            timers[k].act(c, i, now_ns);
 }
 
 uint64_t coord_next(const struct coord_agent *a)
 {
-    if (coord_terminal(a))
-        return NS_NEVER;
-    const uint64_t all[] = {a->deadline_ns, a->repeat_ns,  a->ping_ns,  a->silence_ns,
-                            a->redial_ns,   a->give_up_ns, a->resend_ns};
     uint64_t next = NS_NEVER;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        next = all[i] < next ? all[i] : next;
+    if (coord_terminal(a) && !a->salvage)
+        return NS_NEVER;
+    for (size_t k = 0; k < sizeof timers / sizeof timers[0]; k++)
+        next = timer_at(a, k) < next ? timer_at(a, k) : next;
     return next;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/host.h"
 
 static uint64_t own_clock(const struct fake_agent *a, uint64_t now_ns)
 {
@@ -24,6 +25,7 @@ static void drop_run(struct fake_agent *a)
     a->last_seq = a->acked = a->sent_seq = 0;
     a->end_reason = 0;
     a->final_sent = false;
+    a->run[0] = '\0';
 }
 
 void fake_agent_init(struct fake_agent *a, const struct fake_agent_config *cfg, uint64_t epoch)
@@ -38,6 +40,7 @@ static void release(struct fake_agent *a)
     drop_run(a);
     a->state = AGENT_IDLE;
     a->owner = 0;
+    a->held = a->orphan = false;
     a->lease_until_ns = NS_NEVER;
 }
 
@@ -50,16 +53,22 @@ static void refuse(struct fake_agent *a, unsigned conn, uint32_t code)
     a->cfg.close(a->cfg.arg, conn);
 }
 
+static void flush(struct fake_agent *a);
+
 static void on_hello(struct fake_agent *a, unsigned conn, const struct msg *m)
 {
-    bool same = a->owner != 0 && memcmp(a->owner_id, m->hello.owner, MSG_ID_LEN) == 0;
-    if (a->cfg.refuse == REFUSE_BUSY || a->cfg.refuse == REFUSE_VERSION || (a->owner && !same)) {
+    bool same = a->held && memcmp(a->owner_id, m->hello.owner, MSG_ID_LEN) == 0;
+    if (a->cfg.refuse == REFUSE_BUSY || a->cfg.refuse == REFUSE_VERSION || (a->held && !same)) {
         refuse(a, conn, a->cfg.refuse != 0 ? a->cfg.refuse : (uint32_t)REFUSE_BUSY);
         return;
     }
-    if (same && conn != a->owner)
+    if (same && a->owner != 0 && conn != a->owner)
         a->cfg.close(a->cfg.arg, a->owner);
     a->owner = conn;
+    a->held = true;
+    a->orphan = false;
+    a->sent_seq = a->acked;
+    a->final_sent = false;
     memcpy(a->owner_id, m->hello.owner, MSG_ID_LEN);
     a->lease_ns = m->hello.lease_ms * NS_PER_MS;
     if (!same)
@@ -68,7 +77,9 @@ static void on_hello(struct fake_agent *a, unsigned conn, const struct msg *m)
     snprintf(w.welcome.agent, sizeof w.welcome.agent, "%s", a->cfg.name);
     snprintf(w.welcome.boot_id, sizeof w.welcome.boot_id, "%s", a->cfg.boot_id);
     memcpy(w.welcome.epoch, a->epoch, MSG_ID_LEN);
+    memcpy(w.welcome.run, a->run, sizeof w.welcome.run);
     reply(a, &w);
+    flush(a);
 }
 
 static void on_probe(struct fake_agent *a, const struct msg *m)
@@ -110,6 +121,7 @@ static void on_prepare(struct fake_agent *a, const struct msg *m)
         error(a, m->prepare.command, REFUSE_STATE, "the agent already has a run");
     } else {
         a->prepare_command = m->prepare.command;
+        host_hex(m->prepare.run, MSG_ID_LEN, a->run);
         a->state = AGENT_PREPARING;
         a->ready_ns = a->now_ns + a->cfg.prepare_ns;
     }
@@ -234,15 +246,18 @@ void fake_agent_message(struct fake_agent *a, unsigned conn, const struct msg *m
         on_stop(a, m);
     else if (m->type == MSG_BYE)
         release(a);
-    if (a->owner == 0)
+    if (!a->held)
         a->lease_until_ns = NS_NEVER;
 }
 
 void fake_agent_gone(struct fake_agent *a, unsigned conn, uint64_t now_ns)
 {
     a->now_ns = now_ns;
-    if (conn == a->owner && conn != 0)
+    if (conn != a->owner || conn == 0)
+        return;
+    if (a->state == AGENT_HELD)
         release(a);
+    a->owner = 0;
 }
 
 void fake_agent_quit(struct fake_agent *a, uint64_t now_ns)
@@ -257,8 +272,16 @@ void fake_agent_tick(struct fake_agent *a, uint64_t now_ns)
     a->now_ns = now_ns;
     if (now_ns >= a->lease_until_ns) {
         unsigned conn = a->owner;
-        release(a);
-        a->cfg.close(a->cfg.arg, conn);
+        bool keep = !a->orphan && a->started_ns != 0;
+        a->owner = 0;
+        if (keep && a->state != AGENT_ENDED)
+            end(a, END_LEASE);
+        if (!keep)
+            release(a);
+        a->orphan = keep;
+        a->lease_until_ns = keep ? now_ns + 600 * NS_PER_SEC : NS_NEVER;
+        if (conn != 0)
+            a->cfg.close(a->cfg.arg, conn);
     }
     if (now_ns >= a->ready_ns) {
         a->ready_ns = NS_NEVER;

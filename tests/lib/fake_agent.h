@@ -31,6 +31,8 @@ struct fake_agent {
     struct fake_agent_config cfg;
     enum agent_state state;
     unsigned owner; /* connection, 0 = none */
+    bool held, orphan;
+    char run[2 * MSG_ID_LEN + 1];
     uint8_t owner_id[MSG_ID_LEN];
     uint8_t epoch[MSG_ID_LEN];
     uint64_t now_ns; /* of the event being handled */
