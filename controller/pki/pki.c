@@ -296,8 +296,8 @@ static size_t mark(struct pki *p, const struct choice *c, int64_t now_s, size_t 
 
 /* The list is written even where nothing was left to revoke: an interrupted command may have come
  * as far as the index only. */
-static enum err revoke(struct pki *p, const char *text, const struct choice *c, int64_t now_s,
-                       size_t *which, size_t *n, struct errmsg *msg)
+static enum err revoke_chosen(struct pki *p, const char *text, const struct choice *c,
+                              int64_t now_s, size_t *which, size_t *n, struct errmsg *msg)
 {
     struct pki_ca *ca = NULL;
     enum err e = pki_load_ca(p, &ca, msg);
@@ -325,7 +325,7 @@ enum err pki_revoke(struct pki *p, const char *name_or_serial, const enum pki_ro
     if (e != ERR_OK)
         return e;
     size_t *places = mem_calloc(p->index.n, sizeof *places);
-    e = revoke(p, name_or_serial, &c, now_s, places, n, msg);
+    e = revoke_chosen(p, name_or_serial, &c, now_s, places, n, msg);
     if (e == ERR_OK)
         *which = places;
     else

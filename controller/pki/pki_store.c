@@ -34,16 +34,12 @@ static enum err system_error(const struct pki_store *s, const char *name, struct
 
 /* --- the folder ----------------------------------------------------------------------------- */
 
-/* `at` is where the folder is: its mode must not depend on the umask. */
+/* In the folder `at`. Its mode must not depend on the umask. */
 static bool make_folder(int at, const char *name)
 {
     if (mkdirat(at, name, MODE_FOLDER) != 0)
         return errno == EEXIST;
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    bool ok = fd >= 0 && fchmod(fd, MODE_FOLDER) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ok;
+    return fchmodat(at, name, MODE_FOLDER, 0) == 0;
 }
 
 /* As mkdir -p. Where a parent cannot be made, the last step fails and says why. */
@@ -122,7 +118,7 @@ void pki_store_close(struct pki_store *s)
 enum err pki_store_lock(struct pki_store *s, struct errmsg *msg)
 {
     s->lock_fd = openat(s->fd, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, PKI_MODE_SECRET);
-    if (s->lock_fd < 0)
+    if (s->lock_fd < 0 || fchmod(s->lock_fd, PKI_MODE_SECRET) != 0)
         return system_error(s, ".lock", msg);
     uint64_t until_ns = clock_add(clock_mono_ns(), LOCK_WAIT_NS);
     while (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0) {
