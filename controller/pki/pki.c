@@ -221,7 +221,9 @@ static bool serial_parse(const char *text, char out[PKI_SERIAL_TEXT])
 {
     size_t n = 0;
     for (; *text != '\0'; text++) {
-        char c = *text >= 'A' && *text <= 'F' ? (char)(*text - 'A' + 'a') : *text;
+        char c = *text;
+        if (c >= 'A' && c <= 'F')
+            c = (char)(c - 'A' + 'a');
         if (c == ':')
             continue;
         if (strchr("0123456789abcdef", c) == NULL || n + 1 >= PKI_SERIAL_TEXT)

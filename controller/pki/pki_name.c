@@ -75,8 +75,11 @@ static enum err parse(const char *what, const char *text, size_t max, char *out,
         return errmsg_set(msg, ERR_INVALID, "%s %s: %s; " ACCEPTED, what,
                           units_format_shown(text, shown), problem);
     size_t i = 0;
-    for (; text[i] != '\0'; i++)
-        out[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
+    for (; text[i] != '\0'; i++) {
+        out[i] = text[i];
+        if (text[i] >= 'A' && text[i] <= 'Z')
+            out[i] = (char)(text[i] - 'A' + 'a');
+    }
     out[i] = '\0';
     return ERR_OK;
 }
