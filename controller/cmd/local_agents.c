@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "proto/url.h"
 
 #define START_NS (5 * NS_PER_SEC)
 #define STOP_NS  (2 * NS_PER_SEC)
@@ -57,6 +58,23 @@ static void ready_path(const struct local_agents *l, uint32_t i, char *buf, size
     snprintf(buf, cap, "%s/%" PRIu32 ".url", l->dir, i);
 }
 
+/* The controller's settings are not the agent's, and some are secrets. Kept are those that only an
+ * agent knows. */
+static void clean_environment(void)
+{
+    static const char *const kept[] = {URL_TEST_INDEX_ENV "=",
+                                       "HAMMER_STATE=", "HAMMER_CPU=", "HAMMER_REALTIME="};
+    char **to = environ;
+    for (char **v = environ; *v != NULL; v++) {
+        bool keep = strncmp(*v, "HAMMER_", 7) != 0;
+        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+            keep = keep || strncmp(*v, kept[i], strlen(kept[i])) == 0;
+        if (keep)
+            *to++ = *v;
+    }
+    *to = NULL;
+}
+
 static enum err spawn(struct local_agents *l, uint32_t i, const char *program, struct errmsg *msg)
 {
     char url[128], name[32], ready[96];
@@ -74,6 +92,7 @@ static enum err spawn(struct local_agents *l, uint32_t i, const char *program, s
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* kept over exec: it goes with its controller */
     if (getppid() != parent)
         _exit(127);
+    clean_environment();
     setpgid(0, 0); /* Ctrl-C reaches the controller only; it stops the agents itself */
     execlp(program, "hammer-agent", "--once", "--listen", url, "--name", name, "--port-file", ready,
            "--allow-target", "any", (char *)NULL);

@@ -227,6 +227,15 @@ static void forget_environment(void)
     secret_source_forget("HAMMER_URL");
 }
 
+static enum err load_secrets(struct run_options *o, struct option_list *from_environment,
+                             struct errmsg *msg)
+{
+    enum err e = secret_options_check(&o->secrets, &o->plan.headers, msg);
+    if (e != ERR_OK)
+        return e;
+    return secret_options_load(&o->secrets, from_environment, &o->plan.headers, msg);
+}
+
 static enum err check(struct run_options *o, const char *const *rest, size_t n_rest,
                       struct inventory *inv, struct errmsg *msg)
 {
@@ -258,9 +267,7 @@ enum err run_options_parse(int argc, char **argv, struct run_options *o, struct 
     if (e == ERR_OK)
         e = option_parse(rows, n, argc, argv, o, rest, words, &n_rest, msg);
     if (e == ERR_OK && !o->help)
-        e = secret_options_check(&o->secrets, &o->plan.headers, msg);
-    if (e == ERR_OK && !o->help)
-        e = secret_options_load(&o->secrets, &from_environment, &o->plan.headers, msg);
+        e = load_secrets(o, &from_environment, msg);
     if (e == ERR_OK && !o->help)
         e = check(o, rest, n_rest, inv, msg);
     if (o->plan.headers.n > 0)

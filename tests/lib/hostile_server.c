@@ -28,11 +28,11 @@ struct hostile_server {
     int listener;
     uint16_t port;
     pthread_t thread;
-    pthread_mutex_t lock; /* last_line, peers' fds against stop */
+    pthread_mutex_t lock; /* last_head, peers' fds against stop */
     pthread_cond_t stopping;
     bool stop;
     atomic_uint_fast64_t accepted, requests;
-    char last_line[HOSTILE_REQUEST_MAX];
+    char last_head[HOSTILE_REQUEST_MAX + 1];
     struct peer peers[HOSTILE_CONNS_MAX];
 };
 
@@ -74,10 +74,10 @@ static bool skip_body(struct peer *p, size_t len)
 static void note_request(struct peer *p)
 {
     struct hostile_server *h = p->server;
-    size_t line = (size_t)((char *)memchr(p->buf, '\r', p->have) - p->buf);
+    size_t head = (size_t)((char *)memmem(p->buf, p->have, "\r\n\r\n", 4) - p->buf) + 4;
     pthread_mutex_lock(&h->lock);
-    memcpy(h->last_line, p->buf, line);
-    h->last_line[line] = '\0';
+    memcpy(h->last_head, p->buf, head);
+    h->last_head[head] = '\0';
     pthread_mutex_unlock(&h->lock);
     atomic_fetch_add(&h->requests, 1);
 }
@@ -277,9 +277,16 @@ uint64_t hostile_requests(const struct hostile_server *h)
     return atomic_load(&h->requests);
 }
 
-void hostile_last_line(struct hostile_server *h, char *buf, size_t cap)
+void hostile_last_head(struct hostile_server *h, char *buf, size_t cap)
 {
     pthread_mutex_lock(&h->lock);
-    snprintf(buf, cap, "%s", h->last_line);
+    snprintf(buf, cap, "%s", h->last_head);
     pthread_mutex_unlock(&h->lock);
+}
+
+void hostile_last_line(struct hostile_server *h, char *buf, size_t cap)
+{
+    char head[HOSTILE_REQUEST_MAX + 1];
+    hostile_last_head(h, head, sizeof head);
+    snprintf(buf, cap, "%.*s", (int)strcspn(head, "\r"), head);
 }

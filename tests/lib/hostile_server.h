@@ -46,5 +46,7 @@ uint64_t hostile_accepted(const struct hostile_server *h);
 uint64_t hostile_requests(const struct hostile_server *h);
 /* First line of the last request read, without CRLF; after hostile_stop's peers are quiet. */
 void hostile_last_line(struct hostile_server *h, char *buf, size_t cap);
+/* The whole head of it, the empty line included. */
+void hostile_last_head(struct hostile_server *h, char *buf, size_t cap);
 
 #endif
