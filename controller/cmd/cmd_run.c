@@ -270,6 +270,9 @@ static int exec(int argc, char **argv)
     } else if (e == ERR_OK) {
         log_open("hammer-ctl", s.options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
         signal(SIGPIPE, SIG_IGN);
+        if (s.options.secrets.in_url)
+            on_note(&s, "the URL seems to hold a secret, and every user of this machine can read "
+                        "the command line; HAMMER_URL in the environment keeps it to yourself");
         code = execute(&s, &msg);
     }
     if (msg.text[0] != '\0' && code != 0)

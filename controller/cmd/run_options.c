@@ -194,7 +194,7 @@ static enum err check_connections(const struct plan *p, size_t n, struct errmsg 
 
 static char *show_url(const char *url)
 {
-    size_t cap = strlen(url) + 16;
+    size_t cap = sizeof REDACTED * (strlen(url) + 2);
     char *shown = mem_calloc(cap, 1);
     redact_url(url, shown, cap);
     return shown;
@@ -216,6 +216,9 @@ static enum err take_url(struct run_options *o, const char *const *rest, size_t 
         return ERR_INVALID;
     }
     o->plan.url = mem_strdup(n_rest == 1 ? rest[0] : variable);
+    char *shown = show_url(o->plan.url);
+    o->secrets.in_url = n_rest == 1 && strcmp(shown, rest[0]) != 0;
+    mem_free(shown);
     return ERR_OK;
 }
 

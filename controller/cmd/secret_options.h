@@ -2,6 +2,8 @@
 #ifndef HAMMER_CONTROLLER_SECRET_OPTIONS_H
 #define HAMMER_CONTROLLER_SECRET_OPTIONS_H
 
+#include <stdbool.h>
+
 #include "common/err.h"
 #include "common/option.h"
 
@@ -13,9 +15,9 @@
 struct secret_options {
     struct option_list header_files; /* --header-file */
     char *bearer, *basic;            /* --bearer, --basic: sources, see secret_source.h */
+    bool in_url;                     /* the URL of the command line holds one */
     char *redact;                    /* --redact: further names of secret headers */
-    char
-        *names; /* after secret_options_load: all names whose values nobody is shown; may be NULL */
+    char *names; /* from secret_options_load on: nobody is shown the values of these; or NULL */
 };
 
 /* Refuses a header of the command line whose value is a secret; says what is accepted instead and
