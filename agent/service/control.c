@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/service/control.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/service/outbox.h"
-#include "agent/service/owner.h"
+#include "agent/service/admit.h"
+#include "agent/service/control_impl.h"
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "common/sm.h"
 
 #define RETRY_NS (50 * NS_PER_MS) /* when the link could not take a snapshot */
 #define GRACE_NS (1 * NS_PER_SEC) /* the workers' lease outlives ours: they act when we hang */
@@ -26,25 +23,6 @@ static const struct sm_state states[AGENT_STATES] = {
     [AGENT_RUNNING] = {"running", ANY_RUN},
     [AGENT_DRAINING] = {"draining", SM_BIT(AGENT_IDLE) | SM_BIT(AGENT_ENDED)},
     [AGENT_ENDED] = {"ended", SM_BIT(AGENT_IDLE)},
-};
-
-struct control {
-    struct control_config cfg;
-    struct sm sm;
-
-    struct owner owner;
-
-    struct run *run;
-    char run_id[2 * MSG_ID_LEN + 1];
-    uint64_t prepare_command, arm_command;
-    struct msg_prepared prepared;   /* the answer, repeated on demand */
-    struct msg_error prepare_error; /* the same; command 0 = none */
-    uint64_t arm_at_ns;
-    uint64_t started_ns, ended_ns;
-    enum end_reason end_reason;
-    char end_text[192];
-    struct outbox *outbox; /* snapshots and the final one, until acknowledged */
-    bool shutting_down;
 };
 
 static enum agent_state state(const struct control *c)
@@ -71,8 +49,15 @@ static uint64_t now(const struct control *c)
 
 /* --- ownership ------------------------------------------------------------------------------ */
 
+static void end_record(struct control *c, const char *outcome, const char *why,
+                       const struct snapshot *total)
+{
+    audit_run_end(c->cfg.audit, &c->record, outcome, why, total);
+}
+
 static void drop_run(struct control *c)
 {
+    end_record(c, "abandoned", "the agent is closed", NULL);
     if (c->run != NULL)
         c->cfg.run->free(c->run);
     c->run = NULL;
@@ -91,6 +76,7 @@ static void release(struct control *c, const char *why)
     if (state(c) == AGENT_IDLE)
         return;
     log_info(c->owner.name, "released (%s) in state %s", why, sm_name(&c->sm));
+    end_record(c, "abandoned", why, NULL);
     drop_run(c);
     sm_move(&c->sm, AGENT_IDLE);
     owner_free(&c->owner);
@@ -117,22 +103,7 @@ static void refuse(struct control *c, void *conn, enum refuse_code code, const c
 static void welcome(struct control *c)
 {
     struct msg m = {.type = MSG_WELCOME};
-    m.welcome.version = MSG_VERSION_MAX;
-    snprintf(m.welcome.build, sizeof m.welcome.build, "%s", HAMMER_VERSION);
-    memcpy(m.welcome.agent, c->cfg.agent, sizeof m.welcome.agent);
-    memcpy(m.welcome.epoch, c->cfg.epoch, MSG_ID_LEN);
-    memcpy(m.welcome.boot_id, c->cfg.boot_id, sizeof m.welcome.boot_id);
-    m.welcome.state = state(c);
-    m.welcome.cores = c->cfg.cores;
-    m.welcome.fd_limit = c->cfg.fd_limit;
-    m.welcome.lease_ms = c->owner.lease_ns / NS_PER_MS;
-    m.welcome.tested_rate = c->cfg.tested_rate;
-    m.welcome.insecure = c->cfg.insecure;
-    m.welcome.ports = c->cfg.ports;
-    memcpy(m.welcome.run, c->run_id, sizeof m.welcome.run);
-    m.welcome.last_seq = c->outbox != NULL ? outbox_last_seq(c->outbox) : 0;
-    m.welcome.at_ns = c->arm_at_ns;
-    m.welcome.started_ns = c->started_ns;
+    control_welcome(c, &m.welcome);
     send_owner(c, &m);
 }
 
@@ -214,7 +185,8 @@ static void on_run_prepared(struct control *c, const struct run_info *info)
     c->prepared.connections = info->connections;
     c->prepared.threads = info->threads;
     memcpy(c->prepared.address, info->address, sizeof c->prepared.address);
-    memcpy(c->prepared.problem, info->problem, sizeof c->prepared.problem);
+    snprintf(c->prepared.problem, sizeof c->prepared.problem, "%.191s", info->problem);
+    audit_run_address(&c->record, info->address);
     struct msg m = {.type = MSG_PREPARED, .prepared = c->prepared};
     send_owner(c, &m);
 }
@@ -229,14 +201,15 @@ static void answer_error(struct control *c, uint64_t command, enum refuse_code c
     send_owner(c, &m);
 }
 
-static void fail_prepare(struct control *c, const char *why)
+static void fail_prepare(struct control *c, enum refuse_code code, const char *why)
 {
     log_warn(c->owner.name, "plan refused: %s", why);
+    end_record(c, "refused", why, NULL);
     c->prepare_error.command = c->prepare_command;
-    c->prepare_error.code = REFUSE_PLAN;
+    c->prepare_error.code = code;
     snprintf(c->prepare_error.text, sizeof c->prepare_error.text, "%s", why);
     sm_move(&c->sm, AGENT_HELD);
-    answer_error(c, c->prepare_command, REFUSE_PLAN, why);
+    answer_error(c, c->prepare_command, code, why);
 }
 
 static void send_started(struct control *c)
@@ -255,6 +228,13 @@ static void on_run_started(struct control *c, const struct run_info *info)
     send_started(c);
 }
 
+static const char *const end_names[] = {
+    [END_FINISHED] = "finished",
+    [END_STOPPED] = "stopped",
+    [END_LEASE] = "lease",
+    [END_ERROR] = "error",
+};
+
 static void on_run_ended(struct control *c, struct run_info *info)
 {
     c->ended_ns = info->ended_ns;
@@ -263,6 +243,11 @@ static void on_run_ended(struct control *c, struct run_info *info)
     if (c->end_reason == END_LEASE)
         snprintf(c->end_text, sizeof c->end_text,
                  "the agent's main thread hung: nobody renewed the load's lease");
+    if (info->policy && state(c) != AGENT_DRAINING) {
+        c->end_reason = END_ERROR;
+        snprintf(c->end_text, sizeof c->end_text, "%.191s", info->problem);
+    }
+    end_record(c, end_names[c->end_reason], c->end_text, info->snapshot);
     sm_move(&c->sm, AGENT_ENDED);
     struct msg_final f = {
         .reason = c->end_reason, .started_ns = c->started_ns, .ended_ns = c->ended_ns};
@@ -275,6 +260,7 @@ static void on_run_ended(struct control *c, struct run_info *info)
 
 static void on_run_snapshot(struct control *c, struct run_info *info)
 {
+    audit_run_count(&c->record, info->snapshot);
     if (outbox_add(c->outbox, info->snapshot) != ERR_OK)
         log_error(c->owner.name, "a snapshot could not be encoded");
     flush(c);
@@ -289,7 +275,7 @@ static void on_run(void *arg, enum run_event ev, struct run_info *info)
         break;
     case RUN_REFUSED:
         if (state(c) == AGENT_PREPARING)
-            fail_prepare(c, info->problem);
+            fail_prepare(c, info->policy ? REFUSE_POLICY : REFUSE_PLAN, info->problem);
         break;
     case RUN_STARTED:
         on_run_started(c, info);
@@ -309,31 +295,33 @@ static void on_run(void *arg, enum run_event ev, struct run_info *info)
 
 static void start_prepare(struct control *c, const struct msg_prepare *p)
 {
-    struct plan plan = {0};
+    struct admit_order order = {0};
     struct errmsg msg = {{0}};
-    struct plan_part part = {.total = p->total,
-                             .first = p->first,
-                             .weight = p->weight,
-                             .connections = p->connections,
-                             .threads = p->threads};
+    enum refuse_code code;
+    char id[2 * MSG_ID_LEN + 1];
     sm_move(&c->sm, AGENT_PREPARING);
     drop_run(c);
     c->prepare_command = p->command;
-    enum err e = plan_decode(p->plan.data, p->plan.len, &plan, &msg);
+    host_hex(p->run, MSG_ID_LEN, id);
+    struct admit_config cfg = {.audit = c->cfg.audit,
+                               .policy = c->cfg.env.policy,
+                               .peer = c->cfg.peer != NULL ? c->cfg.peer(c->cfg.arg, c->owner.conn)
+                                                           : NULL,
+                               .controller = c->owner.name,
+                               .run = id};
+    enum err e = admit(&cfg, p, &order, &c->record, &code, &msg);
     if (e == ERR_OK)
-        e = plan_part_check(&part, &msg);
-    if (e == ERR_OK)
-        e = c->cfg.run->prepare(&c->cfg.env, &plan, &part, on_run, c, &c->run, &msg);
-    plan_clear(&plan);
+        e = c->cfg.run->prepare(&c->cfg.env, &order.plan, &order.part, on_run, c, &c->run, &msg);
+    plan_clear(&order.plan);
     if (e != ERR_OK) {
-        fail_prepare(c, msg.text[0] != '\0' ? msg.text : err_str(e));
+        fail_prepare(c, code, msg.text[0] != '\0' ? msg.text : err_str(e));
         return;
     }
     c->outbox = outbox_new();
     c->cfg.run->lease(c->run, clock_add(c->owner.until_ns, GRACE_NS));
-    host_hex(p->run, MSG_ID_LEN, c->run_id);
+    memcpy(c->run_id, id, sizeof id);
     log_info(c->owner.name, "preparing run %.8s: %" PRIu32 " connections, %" PRIu32 " threads",
-             c->run_id, part.connections, part.threads);
+             c->run_id, order.part.connections, order.part.threads);
 }
 
 static void on_prepare(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
@@ -578,43 +566,9 @@ enum agent_state control_state(const struct control *c)
     return state(c);
 }
 
-void control_status(const struct control *c, char *buf, size_t cap)
-{
-    if (state(c) == AGENT_IDLE)
-        snprintf(buf, cap, "idle");
-    else if (c->run == NULL)
-        snprintf(buf, cap, "held by %s", c->owner.name);
-    else if (c->owner.orphan)
-        snprintf(buf, cap, "keeps run %.8s for %s", c->run_id, c->owner.name);
-    else
-        snprintf(buf, cap, "%s run %.8s for %s", sm_name(&c->sm), c->run_id, c->owner.name);
-}
-
 void control_set_policy(struct control *c, const struct policy *policy)
 {
     c->cfg.env.policy = policy;
-}
-
-void control_describe(const struct control *c, struct msg_info *m)
-{
-    uint64_t t = now(c);
-    memcpy(m->agent, c->cfg.agent, sizeof m->agent);
-    memcpy(m->epoch, c->cfg.epoch, MSG_ID_LEN);
-    memcpy(m->boot_id, c->cfg.boot_id, sizeof m->boot_id);
-    m->state = state(c);
-    m->cores = c->cfg.cores;
-    m->fd_limit = c->cfg.fd_limit;
-    m->tested_rate = c->cfg.tested_rate;
-    m->ports = c->cfg.ports;
-    if (!c->owner.held)
-        return;
-    memcpy(m->holder, c->owner.name, sizeof m->holder);
-    memcpy(m->run, c->run_id, sizeof m->run);
-    struct msg_refuse r = {0};
-    owner_describe(&c->owner, t, &r);
-    m->held_ms = r.held_ms;
-    m->lease_left_ms = r.lease_left_ms;
-    m->orphan = r.orphan;
 }
 
 bool control_is_orphan(const struct control *c)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/service/audit.h"
 #include "agent/service/run.h"
 #include "common/err.h"
 #include "proto/msg.h"
@@ -22,7 +23,8 @@
 struct control;
 
 struct control_config {
-    struct run_env env; /* passed through to run_ops.prepare */
+    struct run_env env;  /* passed through to run_ops.prepare; has a policy */
+    struct audit *audit; /* outlives control; NULL = none is kept */
     const struct run_ops *run;
     char agent[64];
     char boot_id[64];
@@ -38,6 +40,8 @@ struct control_config {
     bool (*send)(void *arg, void *conn, const struct msg *m);
     void (*close)(void *arg, void *conn); /* after what was sent has left */
     uint64_t (*now)(void *arg);           /* for stamps t3 */
+    /* Where a connection comes from, for the audit file; NULL = unknown. */
+    const char *(*peer)(void *arg, void *conn);
 };
 
 struct control *control_new(const struct control_config *cfg);

@@ -122,6 +122,12 @@ static void on_close(void *arg, void *conn)
     conn_drop(conn, flush_ms(arg));
 }
 
+static const char *on_peer(void *arg, void *conn)
+{
+    (void)arg;
+    return link_peer(((struct conn *)conn)->link);
+}
+
 static uint64_t on_now(void *arg)
 {
     (void)arg;
@@ -325,6 +331,8 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
         .send = on_send,
         .close = on_close,
         .now = on_now,
+        .audit = cfg->audit,
+        .peer = on_peer,
     };
     snprintf(cc.agent, sizeof cc.agent, "%s", cfg->name);
     host_boot_id(cc.boot_id, sizeof cc.boot_id);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/engine/placement.h"
+#include "agent/service/audit.h"
 #include "agent/service/policy.h"
 #include "common/err.h"
 #include "common/loop.h"
@@ -23,6 +24,7 @@ struct endpoint;
 struct endpoint_config {
     struct loop *loop;
     const struct policy *policy;
+    struct audit *audit;               /* outlives the endpoint; NULL = none is kept */
     const struct placement *placement; /* NULL = as it comes; outlives the endpoint */
     const char *url;                   /* where to listen */
     const char *name;                  /* agent's name, told to controllers */

@@ -24,6 +24,7 @@ struct world {
     unsigned sent[MSG_TYPE_MAX + 1];
     unsigned closes;
     bool blocked; /* the link takes nothing */
+    struct policy policy;
 };
 
 static struct world *the_world; /* run_ops carry no argument of their own */
@@ -102,7 +103,9 @@ static struct world *world_new(void)
 {
     struct world *w = the_world = mem_calloc(1, sizeof *w);
     w->now_ns = 1000 * NS_PER_SEC;
-    struct control_config cfg = {.run = &fake_ops,
+    policy_loopback_only(&w->policy);
+    struct control_config cfg = {.env = {.policy = &w->policy},
+                                 .run = &fake_ops,
                                  .agent = "a1",
                                  .cores = 4,
                                  .lease_ns = 10 * NS_PER_SEC,
