@@ -91,7 +91,7 @@ void setup_reload(struct setup *s, struct policy **replaced)
 void setup_describe(const struct setup *s, FILE *out)
 {
     static const char *const kinds[] = {
-        [LISTEN_IPC] = "root, the agent's user and group " LISTEN_GROUP,
+        [LISTEN_IPC] = ("root, the agent's user and group " LISTEN_GROUP),
         [LISTEN_LOOPBACK] = "this machine only",
         [LISTEN_TLS] = "controllers with a certificate",
         [LISTEN_INSECURE] = "everybody who reaches it: --insecure-listen",
