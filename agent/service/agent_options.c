@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -158,10 +157,20 @@ static enum err read_file(const struct agent_options *first, struct agent_option
 
 /* --- defaults ------------------------------------------------------------------------------- */
 
-static bool is_file(const char *path)
+/* The unit gives a blank line for a file that is not there (see deploy/systemd). */
+static bool is_credential(const char *path)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    char text[64];
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    bool any = false;
+    for (size_t n; !any && (n = fread(text, 1, sizeof text - 1, f)) > 0;) {
+        text[n] = '\0';
+        any = strspn(text, " \t\r\n") < n;
+    }
+    fclose(f);
+    return any;
 }
 
 /* systemd's credentials are readable to the service alone, which the files they came from are not.
@@ -173,7 +182,7 @@ static void default_pki(char **member, const char *name)
     if (*member != NULL)
         return;
     int n = dir != NULL ? snprintf(path, sizeof path, "%s/%s", dir, name) : -1;
-    if (n < 0 || (size_t)n >= sizeof path || !is_file(path))
+    if (n < 0 || (size_t)n >= sizeof path || !is_credential(path))
         snprintf(path, sizeof path, "%s/%s", AGENT_PKI_DEFAULT, name);
     *member = mem_strdup(path);
 }
