@@ -252,8 +252,8 @@ static enum err read_stream(struct reader *r)
 enum err option_file(const struct option_row *rows, size_t n_rows, const char *path, void *target,
                      struct errmsg *msg)
 {
-    char *bytes;
-    size_t len;
+    char *bytes = NULL;
+    size_t len = 0;
     enum err e = load(path, &bytes, &len, msg);
     if (e != ERR_OK)
         return e;
