@@ -7,8 +7,13 @@ target_compile_options(hammer_flags INTERFACE -Wall -Wextra -Wshadow -Wconversio
 if(HAMMER_WERROR)
     target_compile_options(hammer_flags INTERFACE -Werror)
 endif()
+# What a load generator reads is hostile: tests/hardening reads these out of the programs. Not
+# CMAKE_POSITION_INDEPENDENT_CODE: static libraries get -fPIC of it, which costs the hot path.
+target_compile_options(hammer_flags INTERFACE -fPIE)
+target_link_options(hammer_flags INTERFACE -pie)
 if(CMAKE_BUILD_TYPE MATCHES "Rel")
-    target_compile_options(hammer_flags INTERFACE -D_FORTIFY_SOURCE=2 -fstack-protector-strong)
+    target_compile_options(hammer_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+                           -fstack-protector-strong -fstack-clash-protection)
     target_link_options(hammer_flags INTERFACE -Wl,-z,relro,-z,now)
 endif()
 if(HAMMER_SANITIZE)

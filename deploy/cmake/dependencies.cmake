@@ -60,7 +60,7 @@ elseif(LLHTTP_SOURCE_DIR AND LLHTTP_INCLUDE_DIR)
     add_library(dep_llhttp STATIC ${LLHTTP_SOURCE_DIR}/llhttp.c ${LLHTTP_SOURCE_DIR}/api.c
                                   ${LLHTTP_SOURCE_DIR}/http.c)
     target_include_directories(dep_llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE_DIR})
-    target_compile_options(dep_llhttp PRIVATE -O2 -w)
+    target_compile_options(dep_llhttp PRIVATE -O2 -w -fPIE -fstack-protector-strong)
     # The loose parser takes any two bytes for the CRLF after a chunk; version 9 is always strict.
     target_compile_definitions(dep_llhttp PRIVATE LLHTTP_STRICT_MODE=1)
     message(STATUS "llhttp from ${LLHTTP_SOURCE_DIR}")
