@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/service/policy_file.h"
 #include "common/mem.h"
 #include "common/option_file.h"
 
@@ -242,7 +243,10 @@ enum err agent_options_policy(const struct agent_options *o, struct policy *poli
                               struct errmsg *msg)
 {
     enum err e = ERR_OK;
-    policy_loopback_only(policy);
+    if (o->policy != NULL)
+        e = policy_load(o->policy, policy, msg);
+    else
+        policy_loopback_only(policy);
     for (size_t i = 0; e == ERR_OK && i < o->allow.n; i++)
         e = policy_allow(policy, o->allow.items[i], msg);
     return e;

@@ -45,7 +45,7 @@ const struct option_row *agent_options(size_t *n);
  * that depend on the machine: listen address, certificates, policy. */
 enum err agent_options_read(struct agent_options *o, int argc, char *const *argv,
                             struct errmsg *msg) MUST_CHECK;
-/* Builds the policy out of the flags alone. */
+/* Builds the policy: the file, or loopback only, and the addresses of --allow-target. */
 enum err agent_options_policy(const struct agent_options *o, struct policy *policy,
                               struct errmsg *msg) MUST_CHECK;
 /* Where the workers shall run. */

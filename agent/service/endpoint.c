@@ -372,11 +372,6 @@ void endpoint_set_policy(struct endpoint *s, const struct policy *policy)
     info_set_policy(s->info, policy);
 }
 
-bool endpoint_idle(const struct endpoint *s)
-{
-    return control_state(s->control) == AGENT_IDLE;
-}
-
 void endpoint_shutdown(struct endpoint *s)
 {
     uint64_t now_ns = clock_mono_ns();

@@ -42,9 +42,8 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out,
                       struct errmsg *msg) MUST_CHECK;
 /* URL with the real port. */
 const char *endpoint_url(const struct endpoint *s);
-/* For runs prepared from now on. The old one may be freed once endpoint_idle. */
+/* For runs prepared from now on; the old one may be freed. */
 void endpoint_set_policy(struct endpoint *s, const struct policy *policy);
-bool endpoint_idle(const struct endpoint *s);
 /* Halts a run, lets its final snapshot leave, then stops the loop: within ENDPOINT_SHUTDOWN_MS,
  * what endpoint_free and loop_finish then need included, whatever target and controller do. A
  * second call stops the loop at once. */

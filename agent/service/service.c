@@ -16,19 +16,12 @@
 
 #define REMIND_NS (60 * NS_PER_SEC)
 
-/* A policy that a run may still look at. */
-struct retired {
-    struct policy *policy;
-    struct retired *next;
-};
-
 struct service {
     struct setup *setup;
     struct loop *loop;
     struct endpoint *endpoint;
     struct notify *notify;
     struct loop_timer *reminder; /* of --insecure-listen */
-    struct retired *retired;
 };
 
 /* Written beside and renamed, so that a reader never sees half a line. */
@@ -74,16 +67,6 @@ static void on_terminate(int signo, void *arg)
         endpoint_shutdown(s->endpoint);
 }
 
-static void free_retired(struct service *s)
-{
-    while (s->retired != NULL) {
-        struct retired *r = s->retired;
-        s->retired = r->next;
-        mem_free(r->policy);
-        mem_free(r);
-    }
-}
-
 static void on_reload(int signo, void *arg)
 {
     struct service *s = arg;
@@ -92,15 +75,9 @@ static void on_reload(int signo, void *arg)
     if (s->endpoint == NULL)
         return;
     notify_reloading(s->notify);
-    if (endpoint_idle(s->endpoint))
-        free_retired(s);
     setup_reload(s->setup, &replaced);
     endpoint_set_policy(s->endpoint, s->setup->policy);
-    if (replaced != NULL) {
-        struct retired *r = mem_calloc(1, sizeof *r);
-        *r = (struct retired){.policy = replaced, .next = s->retired};
-        s->retired = r;
-    }
+    mem_free(replaced);
     log_info("main", "reloaded");
     notify_ready(s->notify);
 }
@@ -182,7 +159,6 @@ enum err service_run(struct setup *setup, struct errmsg *msg)
     endpoint_free(s.endpoint);
     s.endpoint = NULL;
     loop_finish(s.loop); /* what was just sent may still have to leave */
-    free_retired(&s);
     notify_free(s.notify);
     loop_free(s.loop);
     return e;

@@ -97,6 +97,9 @@ void setup_describe(const struct setup *s, FILE *out)
         [LISTEN_INSECURE] = "everybody who reaches it: --insecure-listen",
     };
     const struct agent_options *o = &s->options;
+    char policy[POLICY_SUMMARY_MAX];
+    policy_summary(s->policy, policy, sizeof policy);
     fprintf(out, "listen   %s (%s)\n", o->listen, kinds[s->listen]);
+    fprintf(out, "policy   %s (%s)\n", policy, o->policy != NULL ? o->policy : "no file");
     fprintf(out, "audit    %s\n", o->audit != NULL ? o->audit : "none");
 }

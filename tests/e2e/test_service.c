@@ -145,6 +145,55 @@ START_TEST(test_reload_leaves_a_run_alone)
 }
 END_TEST
 
+static void signal_and_wait(const char *text)
+{
+    char *log = file_read(agent.process.err_path);
+    size_t skip = strlen(log);
+    mem_free(log);
+    process_signal(&agent.process, SIGHUP);
+    wait_log(text, skip);
+}
+
+static int run_once(void)
+{
+    start_run(agent.address, "100", "300ms");
+    int code = process_wait(&run, 10000);
+    process_end(&run);
+    return code;
+}
+
+/* The file of --policy: a run that is under way keeps what it began with, the next one meets what
+ * was read last, and a broken file changes nothing. */
+START_TEST(test_reload_of_a_policy)
+{
+    char policy[96], text[160];
+    snprintf(policy, sizeof policy, "%s/policy.yml", dir);
+    snprintf(text, sizeof text, "policy: %s\n", policy);
+    write_file(config, text);
+    write_file(policy, "max_rate: 1000\n");
+    target_start(&target, NULL);
+    start_agent();
+    start_run(agent.address, "200", "2s");
+    wait_log("preparing run", 0);
+    write_file(policy, "targets: [{cidr: 192.0.2.0/24}]\n");
+    signal_and_wait("reloaded");
+    int code = process_wait(&run, 20000);
+    ck_assert_msg(code == 0 || code == 4, "%d %s", code, run.err);
+    json_t *r = report_parse(run.out);
+    ck_assert_int_eq(report_int(r, "totals.ok"), 400);
+    json_decref(r);
+    process_end(&run);
+    ck_assert_int_eq(run_once(), 2);
+    write_file(policy, "max_rate: 1000\nmax_speed: 1\n");
+    signal_and_wait("policy.yml:2:1: ");
+    ck_assert_int_eq(run_once(), 2);
+    write_file(policy, "max_rate: 1000\n");
+    signal_and_wait("reloaded");
+    code = run_once();
+    ck_assert(code == 0 || code == 4);
+}
+END_TEST
+
 /* The log level changes with a good file; a broken one, or a broken policy in it, leaves the old
  * one in force. */
 START_TEST(test_reload_takes_effect)
@@ -337,6 +386,8 @@ START_TEST(test_check_config)
     check_config("once: true\n", 1, "unknown key once");
     check_config("cpu: a\n", 1, "--cpu");
     check_config("allow-target: [10.0.0.0/33]\n", 1, "10.0.0.0/33");
+    check_config("allow-target: [10.0.0.0/8]\n", 0, "policy   targets loopback, 10.0.0.0/8");
+    check_config("policy: /nowhere.yml\n", 1, "/nowhere.yml");
 }
 END_TEST
 
@@ -351,6 +402,7 @@ int main(void)
 #endif
     tcase_add_test(t, test_reload_leaves_a_run_alone);
     tcase_add_test(t, test_reload_takes_effect);
+    tcase_add_test(t, test_reload_of_a_policy);
     tcase_add_test(t, test_terminate_with_a_hung_target);
     tcase_add_test(t, test_terminate_with_a_hung_controller);
     tcase_add_test(t, test_local_socket);
