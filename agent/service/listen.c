@@ -117,7 +117,7 @@ enum err listen_make_folder(const char *url, struct errmsg *msg)
                       "cannot listen on %.100s: " FOLDER
                       ": %s. The systemd unit makes this folder; "
                       "elsewhere choose a place with --listen ipc://PATH",
-                      url, errno == EEXIST ? "no right to write there" : strerror(errno));
+                      url, strerror(errno));
 }
 
 void listen_share(const char *url)
