@@ -51,6 +51,7 @@ void control_describe(const struct control *c, struct msg_info *m)
     m->fd_limit = c->cfg.fd_limit;
     m->tested_rate = c->cfg.tested_rate;
     m->ports = c->cfg.ports;
+    m->insecure = c->cfg.insecure;
     policy_summary(c->cfg.env.policy, m->policy, sizeof m->policy);
     if (!c->owner.held)
         return;

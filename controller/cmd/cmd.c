@@ -6,7 +6,8 @@
 
 #include "common/mem.h"
 
-static const struct cmd_entry *const entries[] = {&cmd_run, &cmd_pki, &cmd_version, &cmd_help};
+static const struct cmd_entry *const entries[] = {&cmd_run, &cmd_agents, &cmd_pki, &cmd_version,
+                                                  &cmd_help};
 
 static void overview(FILE *out)
 {

@@ -10,9 +10,12 @@
 
 #include "common/host.h"
 #include "common/mem.h"
+#include "common/option_file.h"
 #include "common/redact.h"
+#include "controller/cmd/config_path.h"
 #include "controller/cmd/local_agents.h"
 #include "controller/cmd/secret_source.h"
+#include "controller/run/inventory_file.h"
 
 _Static_assert(offsetof(struct run_options, plan) == 0, "the plan's rows use the same offsets");
 
@@ -28,11 +31,21 @@ static const struct option_row own_rows[] = {
      .aliases = "",
      .type = OPTION_STRING,
      AT(agents),
-     .set_offset = OPTION_NO_SET,
+     .set_offset = offsetof(struct run_options, agents_set),
      .meta = "LIST",
-     .accepted = "[NAME@]HOST[:PORT][*WEIGHT],... or URLs",
-     .text = "agents to use, comma-separated: [NAME@]HOST[:PORT][*WEIGHT] (port 7400) or URLs; "
-             "default: one local agent, started for this run"},
+     .accepted = "[NAME@]HOST[:PORT][*WEIGHT],..., URLs, or @GROUP",
+     .text = "agents to use, comma-separated: [NAME@]HOST[:PORT][*WEIGHT] (port 7400), URLs, or "
+             "@GROUP of the inventory file (@all: every one); default of run: one local agent, "
+             "started for it; of agents: @all"},
+    {.name = "inventory",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(inventory),
+     .set_offset = OPTION_NO_SET,
+     .meta = "FILE",
+     .accepted = "a file name",
+     .text = "file that lists agents and their groups, for @GROUP; default: agents.yml in "
+             "~/.config/hammer"},
     {.name = "local",
      .aliases = "",
      .type = OPTION_U32,
@@ -117,7 +130,7 @@ size_t run_options_groups(struct option_group groups[])
 }
 
 /* The plan's rows and our own in one table; freed by the caller. */
-static struct option_row *all_rows(size_t *n)
+struct option_row *run_options_rows(size_t *n)
 {
     struct option_group groups[GROUPS];
     run_options_groups(groups);
@@ -137,7 +150,9 @@ void run_options_help(void)
         option_help(groups[i].rows, groups[i].n, stdout);
     }
     printf("\nDurations: 500ms 0.6s 30s 2m 1h30m. Rates: 0.1 2000 2k 100/s 6/m 1/h.\n"
-           "Every flag can be given in the environment: HAMMER_RATE=2k, the URL as HAMMER_URL.\n"
+           "Every flag can be given in the environment: HAMMER_RATE=2k, the URL as HAMMER_URL,\n"
+           "or by its long name in ~/.config/hammer/ctl.yml (rate: 2k); a flag beats the\n"
+           "environment, that the file.\n"
            "Exit codes: 0 valid, 1 bad input, 2 could not run, 3 incomplete or no data,\n"
            "4 generator-limited, 130 interrupted.\n");
 }
@@ -239,8 +254,58 @@ static enum err load_secrets(struct run_options *o, struct option_list *from_env
     return secret_options_load(&o->secrets, from_environment, &o->plan.headers, msg);
 }
 
-static enum err check(struct run_options *o, const char *const *rest, size_t n_rest,
-                      struct inventory *inv, struct errmsg *msg)
+/* The file is needed for groups only, and then it must be there. */
+static enum err load_inventory(const struct run_options *o, struct inventory_file *f,
+                               struct errmsg *msg)
+{
+    char path[PATH_MAX];
+    if (o->inventory != NULL)
+        return inventory_file_load(o->inventory, f, msg);
+    *f = (struct inventory_file){0};
+    if (!config_path("agents.yml", path, sizeof path))
+        return errmsg_set(msg, ERR_INVALID,
+                          "no home folder, so no inventory file; accepted is "
+                          "--inventory FILE");
+    return inventory_file_load(path, f, msg);
+}
+
+enum err run_options_agents(const struct run_options *o, struct inventory *inv, struct errmsg *msg)
+{
+    struct inventory_file f;
+    char *list;
+    if (!inventory_file_needed(o->agents))
+        return inventory_parse(o->agents, o->insecure_agents, inv, msg);
+    enum err e = load_inventory(o, &f, msg);
+    if (e != ERR_OK) {
+        struct errmsg why = *msg;
+        return errmsg_set(msg, e, "--agents %.64s: %.400s", o->agents, why.text);
+    }
+    e = inventory_file_expand(&f, o->agents, &list, msg);
+    if (e == ERR_OK) {
+        e = inventory_parse(list, o->insecure_agents, inv, msg);
+        mem_free(list);
+    }
+    inventory_file_clear(&f);
+    return e;
+}
+
+enum err run_options_defaults(struct run_options *o, struct errmsg *msg)
+{
+    char path[PATH_MAX];
+    size_t n;
+    if (!config_path("ctl.yml", path, sizeof path))
+        return ERR_OK;
+    struct option_row *rows = run_options_rows(&n);
+    enum err e = option_file(rows, n, path, o, msg);
+    mem_free(rows);
+    if (e != ERR_NOT_FOUND)
+        return e;
+    *msg = (struct errmsg){{0}};
+    return ERR_OK;
+}
+
+enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
+                           struct inventory *inv, struct errmsg *msg)
 {
     enum err e = take_url(o, rest, n_rest, msg);
     if (e == ERR_OK)
@@ -250,10 +315,22 @@ static enum err check(struct run_options *o, const char *const *rest, size_t n_r
     if (e == ERR_OK && o->agents != NULL && o->local_set)
         e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
     if (e == ERR_OK && o->agents != NULL)
-        e = inventory_parse(o->agents, o->insecure_agents, inv, msg);
+        e = run_options_agents(o, inv, msg);
     if (e == ERR_OK)
         e = check_connections(&o->plan, o->agents != NULL ? inv->n : o->local, msg);
     return e;
+}
+
+/* Of --agents and --local the defaults file may have one and the user's words the other: the user's
+ * counts. Both from the same source is refused later. */
+static void settle_agents(struct run_options *o, bool file_agents, bool file_local)
+{
+    if (o->local_set && !o->agents_set && file_agents) {
+        mem_free(o->agents);
+        o->agents = NULL;
+    } else if (!o->local_set && !o->agents_set) {
+        o->local_set = file_local;
+    }
 }
 
 enum err run_options_parse(int argc, char **argv, struct run_options *o, struct inventory *inv,
@@ -263,16 +340,21 @@ enum err run_options_parse(int argc, char **argv, struct run_options *o, struct 
     const char **rest = mem_calloc(words, sizeof *rest);
     *o = (struct run_options){.local = 1};
     plan_defaults(&o->plan);
-    struct option_row *rows = all_rows(&n);
-    enum err e = option_environment(rows, n, o, msg);
-    struct option_list from_environment = o->plan.headers;
+    struct option_row *rows = run_options_rows(&n);
+    enum err e = run_options_defaults(o, msg);
+    bool file_agents = o->agents_set, file_local = o->local_set;
+    o->agents_set = o->local_set = false;
+    if (e == ERR_OK)
+        e = option_environment(rows, n, o, msg);
+    struct option_list from_environment = o->plan.headers; /* and from the file */
     o->plan.headers = (struct option_list){0};
     if (e == ERR_OK)
         e = option_parse(rows, n, argc, argv, o, rest, words, &n_rest, msg);
+    settle_agents(o, file_agents, file_local);
     if (e == ERR_OK && !o->help)
         e = load_secrets(o, &from_environment, msg);
     if (e == ERR_OK && !o->help)
-        e = check(o, rest, n_rest, inv, msg);
+        e = run_options_check(o, rest, n_rest, inv, msg);
     if (o->plan.headers.n > 0)
         host_no_core_files();
     forget_environment();

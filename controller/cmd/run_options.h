@@ -16,17 +16,29 @@
 struct run_options {
     struct plan plan;
     char *agents;
+    char *inventory; /* file; NULL = the default one */
     uint32_t local;
-    bool local_set;
+    bool local_set, agents_set;
     char *name;
     struct option_list outputs;
     struct secret_options secrets;
     bool json, spectrum, uncorrected, verbose, quiet, debug, insecure_agents, help;
 };
 
-/* Parses environment and argv, and checks everything. *inv is filled when --agents was given. */
+/* Parses the defaults file ($XDG_CONFIG_HOME/hammer/ctl.yml, where there is one), environment and
+ * argv, and checks everything. *inv is filled when --agents was given. */
 enum err run_options_parse(int argc, char **argv, struct run_options *o, struct inventory *inv,
                            struct errmsg *msg) MUST_CHECK;
+/* Everything in one table, for commands that take some of these flags; the caller's (mem_free). */
+struct option_row *run_options_rows(size_t *n);
+/* What the defaults file says, into *o; no file is fine. */
+enum err run_options_defaults(struct run_options *o, struct errmsg *msg) MUST_CHECK;
+/* The rest of what argv and environment cannot do: URL and plan, outputs, agents. */
+enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
+                           struct inventory *inv, struct errmsg *msg) MUST_CHECK;
+/* The agents that --agents names, those of groups ("@lab", "@all") from the inventory file. */
+enum err run_options_agents(const struct run_options *o, struct inventory *inv,
+                            struct errmsg *msg) MUST_CHECK;
 /* The plan's flags and run's own; returns how many groups it filled in (2). */
 size_t run_options_groups(struct option_group groups[]);
 void run_options_help(void);

@@ -33,12 +33,14 @@ static json_t *json_clock(const struct survey_agent *a)
     json_t *o = json_object();
     bool measured = a->clock.good > 0;
     set(o, "same", json_boolean(a->same_clock));
-    set(o, "offset_ns", a->same_clock ? json_integer(0)
-                        : measured    ? json_integer(a->clock.offset_ns)
-                                      : NULL);
-    set(o, "error_ns", a->same_clock ? json_integer(0)
-                       : measured    ? integer(clock_estimate_error(&a->clock))
-                                     : NULL);
+    set(o, "offset_ns",
+        a->same_clock ? json_integer(0)
+        : measured    ? json_integer(a->clock.offset_ns)
+                      : NULL);
+    set(o, "error_ns",
+        a->same_clock ? json_integer(0)
+        : measured    ? integer(clock_estimate_error(&a->clock))
+                      : NULL);
     set(o, "probes", integer(a->clock.good));
     return o;
 }
@@ -61,8 +63,7 @@ static json_t *json_target(const struct msg_info *info)
     json_t *o = json_object();
     set(o, "state", json_string(info_target_name(info->target)));
     set(o, "addresses", json_addresses(info->addresses));
-    set(o, "connect_us",
-        info->target == INFO_TARGET_REACHED ? integer(info->connect_us) : NULL);
+    set(o, "connect_us", info->target == INFO_TARGET_REACHED ? integer(info->connect_us) : NULL);
     set(o, "problem", text(info->problem));
     return o;
 }
@@ -83,8 +84,8 @@ static void set_info(json_t *o, const struct survey_agent *a)
 {
     const struct msg_info *info = &a->info;
     set(o, "version", text(info->build));
-    set(o, "protocol", json_pack("[I,I]", (json_int_t)info->version_min,
-                                 (json_int_t)info->version_max));
+    set(o, "protocol",
+        json_pack("[I,I]", (json_int_t)info->version_min, (json_int_t)info->version_max));
     set(o, "state", json_string(agent_state_name(info->state)));
     set(o, "holder", json_holder(info));
     set(o, "cores", integer(info->cores));
@@ -123,7 +124,8 @@ static json_t *json_check(const struct roster *r)
         json_t *row = json_object();
         set(row, "refused", json_boolean(p->refused));
         set(row, "address",
-            p->agent < r->inventory->n ? json_string(r->inventory->agents[p->agent].address) : NULL);
+            p->agent < r->inventory->n ? json_string(r->inventory->agents[p->agent].address)
+                                       : NULL);
         set(row, "text", json_string(p->text));
         json_array_append_new(list, row);
         passed = passed && !p->refused;

@@ -8,6 +8,27 @@
 #include "controller/run/survey_check.h"
 
 #define NAME_WIDTH 26
+#define TEXT_WIDTH 100
+
+/* Words behind a label, on as many lines as it takes. */
+static void wrapped(FILE *out, const char *label, const char *text)
+{
+    size_t indent = strlen(label), column = indent;
+    fputs(label, out);
+    for (text += strspn(text, " "); *text != '\0'; text += strspn(text, " ")) {
+        size_t len = strcspn(text, " ");
+        bool first = column == indent;
+        if (!first && column + 1 + len > TEXT_WIDTH) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            column = indent;
+            first = true;
+        }
+        fprintf(out, "%s%.*s", first ? "" : " ", (int)len, text);
+        column += len + !first;
+        text += len;
+    }
+    fputc('\n', out);
+}
 
 /* Its name and the address it was asked at, once where they are the same. */
 static void name_text(const struct roster *r, size_t i, char *buf, size_t cap)
@@ -43,35 +64,37 @@ static void clock_text(const struct survey_agent *a, char *buf, size_t cap)
 
 static void write_holder(const struct msg_info *info, FILE *out)
 {
+    char text[256], run[48] = "";
     if (info->state == AGENT_IDLE)
         return;
-    fprintf(out, "      held by %s for %" PRIu64 " s", info->holder, info->held_ms / 1000);
     if (info->run[0] != '\0')
-        fprintf(out, ", run %.8s", info->run);
-    fprintf(out, ", lease ends in %" PRIu64 " s\n", (info->lease_left_ms + 999) / 1000);
+        snprintf(run, sizeof run, ", run %.8s", info->run);
+    snprintf(text, sizeof text, "%s for %" PRIu64 " s%s, lease ends in %" PRIu64 " s", info->holder,
+             info->held_ms / 1000, run, (info->lease_left_ms + 999) / 1000);
+    wrapped(out, "      held by ", text);
 }
 
 static void write_target(const struct msg_info *info, FILE *out)
 {
-    char text[UNITS_TEXT];
+    char text[700], took[UNITS_TEXT], in[48] = "";
     if (info->target == INFO_TARGET_NONE)
         return;
-    fprintf(out, "      target  %s", info_target_name(info->target));
     if (info->target == INFO_TARGET_REACHED)
-        fprintf(out, " in %s", units_format_latency(info->connect_us * NS_PER_US, text));
-    if (info->addresses[0] != '\0')
-        fprintf(out, ": %s", info->addresses);
-    fputc('\n', out);
+        snprintf(in, sizeof in, " in %s", units_format_latency(info->connect_us * NS_PER_US, took));
+    snprintf(text, sizeof text, "%s%s%s%s", info_target_name(info->target), in,
+             info->addresses[0] != '\0' ? ": " : "", info->addresses);
+    wrapped(out, "      target  ", text);
     if (info->problem[0] != '\0')
-        fprintf(out, "              %s\n", info->problem);
+        wrapped(out, "              ", info->problem);
 }
 
 static void write_access(const struct msg_info *info, FILE *out)
 {
     if (info->policy[0] != '\0')
-        fprintf(out, "      policy  %s\n", info->policy);
+        wrapped(out, "      policy  ", info->policy);
     if (info->insecure != 0)
-        fprintf(out, "      insecure: whoever reaches it commands its load (--insecure-listen)\n");
+        wrapped(out,
+                "      insecure: ", "whoever reaches it commands its load (--insecure-listen)");
 }
 
 static void write_agent(const struct roster *r, size_t i, FILE *out)
@@ -105,8 +128,7 @@ static void write_check(const struct roster *r, FILE *out)
     fputc('\n', out);
     for (size_t i = 0; i < r->n_problems; i++) {
         refused += r->problems[i].refused;
-        fprintf(out, "  %s  %s\n", r->problems[i].refused ? "refused" : "warning",
-                r->problems[i].text);
+        wrapped(out, r->problems[i].refused ? "  refused  " : "  warning  ", r->problems[i].text);
     }
     if (refused == 0)
         fprintf(out, "  preflight passed: run would start\n");

@@ -53,7 +53,8 @@ static void check_target(struct check *c, size_t i)
     }
 }
 
-/* A run goes on as long as one agent reaches the target; without any there is nothing to send to. */
+/* A run goes on as long as one agent reaches the target; without any there is nothing to send to.
+ */
 static void check_unreachable(struct check *c, size_t i)
 {
     const struct msg_info *info = &c->agents[i].info;
@@ -141,9 +142,9 @@ size_t survey_check(const struct plan *p, const struct inventory *inv,
 const char *info_target_name(uint32_t target)
 {
     static const char *const names[INFO_TARGETS] = {
-        [INFO_TARGET_NONE] = "none",         [INFO_TARGET_REACHED] = "reached",
-        [INFO_TARGET_REFUSED] = "refused",   [INFO_TARGET_UNRESOLVED] = "unresolved",
-        [INFO_TARGET_BUSY] = "busy",         [INFO_TARGET_UNREACHABLE] = "unreachable",
+        [INFO_TARGET_NONE] = "none",       [INFO_TARGET_REACHED] = "reached",
+        [INFO_TARGET_REFUSED] = "refused", [INFO_TARGET_UNRESOLVED] = "unresolved",
+        [INFO_TARGET_BUSY] = "busy",       [INFO_TARGET_UNREACHABLE] = "unreachable",
     };
     return target < INFO_TARGETS ? names[target] : "?";
 }

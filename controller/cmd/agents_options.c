@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/cmd/agents_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "proto/url.h"
+
+_Static_assert(offsetof(struct agents_options, run) == 0, "run's rows use the same offsets");
+
+static const struct option_row own_rows[] = {
+    {.name = "target",
+     .aliases = "",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct agents_options, target),
+     .set_offset = OPTION_NO_SET,
+     .meta = "URL",
+     .accepted = "a URL: http://HOST[:PORT]/",
+     .text = "let each agent resolve this host, check it against its policy and connect to it"},
+};
+#define OWN_N (sizeof own_rows / sizeof own_rows[0])
+
+/* Those of run's flags that a list of agents understands; one that a build has not is left out. */
+static const char *const shared[] = {
+    "agents",  "inventory", "insecure-agents", "tls-ca", "tls-cert", "tls-key",
+    "tls-crl", "json",      "debug",           "quiet",  "help"};
+#define SHARED_N (sizeof shared / sizeof shared[0])
+
+static size_t list_rows(struct option_row rows[OWN_N + SHARED_N])
+{
+    size_t n_run, n = 0;
+    struct option_row *run = run_options_rows(&n_run);
+    for (size_t i = 0; i < SHARED_N; i++) {
+        const struct option_row *row = option_find(run, n_run, shared[i]);
+        if (row == NULL)
+            continue;
+        rows[n] = *row;
+        if (strcmp(row->name, "json") == 0)
+            rows[n].text = "print JSON (schema hammer.agents/1) instead of text";
+        n++;
+    }
+    memcpy(rows + n, own_rows, sizeof own_rows);
+    mem_free(run);
+    return n + OWN_N;
+}
+
+size_t agents_options_groups(struct option_group groups[])
+{
+    struct option_group run[2];
+    groups[0] = (struct option_group){.title = "Without check", .rows = own_rows, .n = OWN_N};
+    run_options_groups(run);
+    groups[1] = run[1];
+    groups[1].title = "Agents and output (those of run)";
+    return 2;
+}
+
+void agents_options_help(void)
+{
+    struct option_row rows[OWN_N + SHARED_N];
+    printf("usage: hammer-ctl agents [flags]\n"
+           "       hammer-ctl agents check [flags of run] URL\n\n"
+           "agents asks each agent what it is, without taking it. agents check takes the command "
+           "line of\na run and says whether it would start.\n\n");
+    option_help(rows, list_rows(rows), stdout);
+    printf("\nExit codes: 0 every agent was reached, and reaches the target; for check: the run "
+           "would\nstart. 1 bad input. 2 otherwise.\n");
+}
+
+/* --- the target ----------------------------------------------------------------------------- */
+
+static enum err take_target(struct agents_options *o, const char *url, struct errmsg *msg)
+{
+    struct url_parts u;
+    struct errmsg why;
+    enum err e = url_parse(url, &u, &why);
+    if (e != ERR_OK)
+        return errmsg_set(msg, e, "--target %s", why.text);
+    snprintf(o->scheme, sizeof o->scheme, "%s", u.scheme);
+    snprintf(o->target_text, sizeof o->target_text, u.ipv6_literal ? "[%s]:%s" : "%s:%s", u.host,
+             u.port);
+    url_clear(&u);
+    return ERR_OK;
+}
+
+/* --- parsing -------------------------------------------------------------------------------- */
+
+static enum err parse_words(const struct option_row *rows, size_t n, int argc, char **argv,
+                            struct agents_options *o, const char **rest, size_t *n_rest,
+                            struct errmsg *msg)
+{
+    enum err e = run_options_defaults(&o->run, msg);
+    o->run.local_set = false; /* a default of run, which has no meaning here */
+    if (e == ERR_OK)
+        e = option_environment(rows, n, o, msg);
+    if (e == ERR_OK)
+        e = option_parse(rows, n, argc, argv, o, rest, (size_t)argc, n_rest, msg);
+    if (e == ERR_OK && o->run.local_set)
+        e = errmsg_set(msg, ERR_INVALID,
+                       "--local: accepted are agents that are there already (--agents)");
+    if (e == ERR_OK && o->run.agents == NULL) {
+        o->run.agents = mem_strdup("@all");
+        o->all = true;
+    }
+    return e;
+}
+
+/* Who has neither named agents nor written a file is told of both ways. */
+static enum err explain(const struct agents_options *o, enum err e, struct errmsg *msg)
+{
+    if (e != ERR_NOT_FOUND || !o->all)
+        return e;
+    struct errmsg why = *msg;
+    const char *text = strchr(why.text, '/'); /* behind "--agents @all: " */
+    return errmsg_set(msg, e, "no agents: accepted is --agents LIST, or an inventory file (%s)",
+                      text != NULL ? text : why.text);
+}
+
+static enum err parse_list(int argc, char **argv, struct agents_options *o, struct inventory *inv,
+                           struct errmsg *msg)
+{
+    struct option_row rows[OWN_N + SHARED_N];
+    size_t n = list_rows(rows), n_rest = 0;
+    const char **rest = mem_calloc((size_t)argc, sizeof *rest);
+    enum err e = parse_words(rows, n, argc, argv, o, rest, &n_rest, msg);
+    if (e == ERR_OK && n_rest > 0 && !o->run.help)
+        e = errmsg_set(msg, ERR_INVALID,
+                       "%s: accepted is hammer-ctl agents [flags], or agents check [flags] URL",
+                       rest[0]);
+    if (e == ERR_OK && !o->run.help && o->target != NULL)
+        e = take_target(o, o->target, msg);
+    if (e == ERR_OK && !o->run.help)
+        e = explain(o, run_options_agents(&o->run, inv, msg), msg);
+    mem_free(rest);
+    return e;
+}
+
+static enum err parse_check(int argc, char **argv, struct agents_options *o, struct inventory *inv,
+                            struct errmsg *msg)
+{
+    size_t n, n_rest = 0;
+    const char **rest = mem_calloc((size_t)argc, sizeof *rest);
+    struct option_row *rows = run_options_rows(&n);
+    enum err e = parse_words(rows, n, argc, argv, o, rest, &n_rest, msg);
+    if (e == ERR_OK && !o->run.help)
+        e = explain(o, run_options_check(&o->run, rest, n_rest, inv, msg), msg);
+    if (e == ERR_OK && !o->run.help)
+        e = take_target(o, o->run.plan.url, msg);
+    mem_free(rows);
+    mem_free(rest);
+    return e;
+}
+
+enum err agents_options_parse(int argc, char **argv, struct agents_options *o,
+                              struct inventory *inv, struct errmsg *msg)
+{
+    *o = (struct agents_options){.run = {.local = 1}};
+    plan_defaults(&o->run.plan);
+    o->check = argc > 1 && strcmp(argv[1], "check") == 0;
+    if (o->check)
+        return parse_check(argc - 1, argv + 1, o, inv, msg);
+    return parse_list(argc, argv, o, inv, msg);
+}
+
+void agents_options_clear(struct agents_options *o)
+{
+    option_clear(own_rows, OWN_N, o);
+    run_options_clear(&o->run);
+}
