@@ -342,6 +342,7 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
     struct link_options lo = {.tls = cfg->tls, .ipc_mode = s->local ? 0660 : 0600};
     struct info_config ic = {.loop = cfg->loop,
                              .policy = cfg->policy,
+                             .insecure = cfg->insecure,
                              .arg = s,
                              .describe = on_describe,
                              .send = on_send,

@@ -50,6 +50,8 @@ static void answer(struct asker *a, const struct msg_info *target)
     m.info.version_max = MSG_VERSION_MAX;
     snprintf(m.info.build, sizeof m.info.build, "%s", HAMMER_VERSION);
     s->cfg.describe(s->cfg.arg, &m.info);
+    m.info.insecure = s->cfg.insecure;
+    policy_summary(s->cfg.policy, m.info.policy, sizeof m.info.policy);
     a->answered = true;
     if (!s->cfg.send(s->cfg.arg, a->conn, &m))
         s->cfg.close(s->cfg.arg, a->conn); /* a full queue after one message: nobody reads */

@@ -23,8 +23,9 @@ struct info;
 struct info_config {
     struct loop *loop;
     const struct policy *policy; /* outlives info */
+    bool insecure;               /* whoever connects commands the load */
     void *arg;
-    void (*describe)(void *arg, struct msg_info *m); /* everything but the target */
+    void (*describe)(void *arg, struct msg_info *m); /* state, host, control link */
     bool (*send)(void *arg, void *conn, const struct msg *m);
     void (*close)(void *arg, void *conn); /* calls info_gone */
     uint64_t (*now)(void *arg);

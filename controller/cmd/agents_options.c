@@ -22,9 +22,9 @@ static const struct option_row own_rows[] = {
 #define OWN_N (sizeof own_rows / sizeof own_rows[0])
 
 /* Those of run's flags that a list of agents understands; one that a build has not is left out. */
-static const char *const shared[] = {
-    "agents",  "inventory", "insecure-agents", "tls-ca", "tls-cert", "tls-key",
-    "tls-crl", "json",      "debug",           "quiet",  "help"};
+static const char *const shared[] = {"agents",   "inventory", "insecure-agents", "tls-ca",
+                                     "tls-cert", "tls-key",   "tls-crl",         "json",
+                                     "debug",    "help"};
 #define SHARED_N (sizeof shared / sizeof shared[0])
 
 static size_t list_rows(struct option_row rows[OWN_N + SHARED_N])
