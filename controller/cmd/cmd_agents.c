@@ -161,6 +161,7 @@ static int exec(int argc, char **argv)
 const struct cmd_entry cmd_agents = {.name = "agents",
                                      .usage = "agents [check] [flags]",
                                      .text = "show agents, or check whether a run would start",
+                                     .has_help = true,
                                      .exec = exec,
                                      .options = agents_options_groups,
                                      .words = "check"};
