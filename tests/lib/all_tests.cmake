@@ -3,7 +3,8 @@
 #   cmake -D OUT=build/all -D "TREES=release|build||1;asan|build/asan|unit|4" -P tests/lib/all_tests.cmake
 # Each entry of TREES is NAME|FOLDER|LABEL REGEX|FACTOR: no regex = every test, "/" stands for "|", and
 # the factor stretches the tests' time limits. A test keeps its other properties, gets the tree's name
-# in front of its own and as a further label.
+# in front of its own and as a further label. LEAVE_OUT is a label regex, "/" for "|" too: such tests are
+# not run, and ctest's summary says so.
 cmake_minimum_required(VERSION 3.21)
 
 # A property's value, which JSON gives as text, number, boolean or array of texts, as a CMake list.
@@ -49,6 +50,13 @@ function(test_properties test tree factor out)
             string(APPEND text " ${name} [==[${value}]==]")
         endforeach()
     endif()
+    set(slow ${labels})
+    if(LEAVE_OUT)
+        list(FILTER slow INCLUDE REGEX "${LEAVE_OUT}")
+        if(slow)
+            string(APPEND text " DISABLED TRUE")
+        endif()
+    endif()
     set(${out} "${text} LABELS [==[${labels};${tree}]==]" PARENT_SCOPE)
 endfunction()
 
@@ -93,6 +101,7 @@ function(tree_tests tree folder labels factor out)
     message(STATUS "${tree}: ${n} tests")
 endfunction()
 
+string(REPLACE "/" "|" LEAVE_OUT "${LEAVE_OUT}")
 set(all "")
 foreach(entry IN LISTS TREES)
     string(REPLACE "|" ";" entry "${entry}")
@@ -104,4 +113,9 @@ foreach(entry IN LISTS TREES)
     tree_tests(${tree} ${folder} "${labels}" ${factor} text)
     string(APPEND all "${text}")
 endforeach()
+string(REGEX MATCHALL " DISABLED TRUE" left_out "${all}")
+list(LENGTH left_out n_left_out)
+if(n_left_out GREATER 0)
+    message(STATUS "left out, as each takes minutes: ${n_left_out} tests (tests/run --all runs them)")
+endif()
 file(WRITE ${OUT}/CTestTestfile.cmake "${all}")
