@@ -54,8 +54,13 @@ struct option_row {
 /* Rows that belong together: a heading of --help and of the man page. Borrowed. */
 struct option_group {
     const char *title; /* "The load"; NULL = no heading */
+    const char *text;  /* a sentence for the heading, NULL = none */
     const struct option_row *rows;
     size_t n;
+    const char *names; /* space-separated names of the rows that count, NULL = all */
+    const char *word;  /* they go with this first argument ("init"), "" = with none of the command's
+                          words, NULL = with any */
+    bool elsewhere;    /* the manual has them at another command and does not repeat them */
 };
 
 /* Parses argv[1..] into *target. `--name=value`, `--name value`, `-nvalue`, `-n value`, flags in

@@ -16,6 +16,25 @@ bool option_alias_next(struct option_alias *a)
     return a->len > 0;
 }
 
+static bool is_listed(const char *names, const char *name)
+{
+    struct option_alias a = {names, 0};
+    while (option_alias_next(&a))
+        if (a.len == strlen(name) && memcmp(a.text, name, a.len) == 0)
+            return true;
+    return false;
+}
+
+const struct option_row *option_group_next(const struct option_group *g, size_t *at)
+{
+    while (*at < g->n) {
+        const struct option_row *row = &g->rows[(*at)++];
+        if (g->names == NULL || is_listed(g->names, row->name))
+            return row;
+    }
+    return NULL;
+}
+
 /* --- nearest name --- */
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)

@@ -22,6 +22,9 @@ struct option_alias {
 
 bool option_alias_next(struct option_alias *a);
 
+/* Walks the rows that count in a group: start with *at = 0; NULL = no more. */
+const struct option_row *option_group_next(const struct option_group *g, size_t *at);
+
 /* Writes the known word, dashes included, that is nearest to the unknown `word` (anything after '='
  * is ignored); false when none is near. */
 bool option_nearest(const struct option_row *rows, size_t n_rows, const char *word,

@@ -25,7 +25,9 @@ struct cmd_entry {
     /* Its flags, as --help, the man page and the completions show them: fills in at most
      * CMD_GROUPS_MAX and returns how many. NULL = it takes none. */
     size_t (*options)(struct option_group groups[]);
-    const char *words; /* space-separated words its first argument may be; NULL = none */
+    /* Space-separated words its first argument may be, each a command of its own ("init show");
+     * NULL = none. */
+    const char *words;
 };
 
 extern const struct cmd_entry cmd_run;

@@ -294,4 +294,6 @@ const struct cmd_entry cmd_pki = {.name = "pki",
                                   .usage = "pki COMMAND [flags]",
                                   .text = "certificates for agents on other machines",
                                   .has_help = true,
-                                  .exec = exec};
+                                  .exec = exec,
+                                  .options = pki_options_groups,
+                                  .words = "init agent controller revoke show"};

@@ -4,102 +4,95 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/option_help.h"
 
 #define AT(member) .offset = offsetof(struct pki_options, member), .set_offset = OPTION_NO_SET
-#define ISSUING    (1U << PKI_CMD_AGENT | 1U << PKI_CMD_CONTROLLER)
-#define ALL        ((1U << PKI_CMD_COUNT) - 1)
+#define COMMON     "dir help"
+#define ISSUING    " dns days out force"
 
 static const struct {
     const char *name, *usage, *text;
     const char *argument; /* what the one argument is called, NULL = there is none */
+    const char *flags;    /* names of the rows below that it accepts */
     const char *more;     /* for its own help */
 } commands[PKI_CMD_COUNT] = {
     [PKI_CMD_INIT] = {"init", "init", "make the CA that signs all other certificates (10 years)",
-                      NULL,
+                      NULL, COMMON,
                       "Makes the folder, a P-256 key that only you can read, the CA's certificate, "
                       "and an empty\nlist of revoked certificates. A CA is never replaced.\n"},
     [PKI_CMD_AGENT] = {"agent", "agent NAME", "issue a certificate for an agent's host", "NAME",
+                       COMMON ISSUING,
                        "NAME is a DNS host name; --agents NAME@HOST checks for it. To renew, issue "
                        "again with\n--force: the old certificate stays good until its end or until "
                        "it is revoked.\n"},
     [PKI_CMD_CONTROLLER] = {"controller", "controller NAME",
                             "issue a certificate for whoever runs hammer-ctl", "NAME",
+                            COMMON ISSUING,
                             "The first one becomes controller.crt, which hammer-ctl run shows to "
                             "agents. To renew, issue\nagain with --force: the old certificate "
                             "stays good until its end or until it is revoked.\n"},
     [PKI_CMD_REVOKE] = {"revoke", "revoke NAME|SERIAL",
                         "end a certificate before its time (all that NAME was issued)",
-                        "NAME|SERIAL",
+                        "NAME|SERIAL", COMMON " role",
                         "Adds the certificates to crl.pem. Agents refuse them once they have the "
                         "new list.\n"},
-    [PKI_CMD_SHOW] = {"show", "show", "list the certificates", NULL,
+    [PKI_CMD_SHOW] = {"show", "show", "list the certificates", NULL, COMMON " json",
                       "State: valid, expired or revoked. A certificate without a file was replaced "
                       "by a later one.\n"},
 };
 
-static const struct {
-    unsigned commands;
-    struct option_row row;
-} flags[] = {
-    {ALL,
-     {.name = "dir",
-      .aliases = "",
-      .type = OPTION_STRING,
-      AT(dir_given),
-      .meta = "DIR",
-      .accepted = "the name of a folder",
-      .text = "the CA's folder (default: $XDG_CONFIG_HOME/hammer/pki, else ~/.config/hammer/pki)"}},
-    {ISSUING,
-     {.name = "dns",
-      .aliases = "",
-      .type = OPTION_LIST,
-      AT(dns),
-      .meta = "NAME",
-      .accepted = "a DNS host name",
-      .text = "a further DNS name of the host (repeatable; a renewal without it keeps the names)"}},
-    {ISSUING,
-     {.name = "days",
-      .aliases = "",
-      .type = OPTION_U32,
-      AT(days),
-      .min = 1,
-      .max = PKI_DAYS_MAX,
-      .meta = "N",
-      .text = "how long it is good (default: 90, at most 825)"}},
-    {ISSUING,
-     {.name = "out",
-      .aliases = "",
-      .type = OPTION_STRING,
-      AT(out),
-      .meta = "DIR",
-      .accepted = "the name of a folder",
-      .text = "also make a folder with all the files that the other host needs"}},
-    {ISSUING,
-     {.name = "force",
-      .aliases = "",
-      .type = OPTION_FLAG,
-      AT(force),
-      .text = "replace the certificate and key of that name, and the files in --out"}},
-    {1U << PKI_CMD_REVOKE,
-     {.name = "role",
-      .aliases = "",
-      .type = OPTION_STRING,
-      AT(role_text),
-      .meta = "ROLE",
-      .accepted = "agent or controller",
-      .text = "agent or controller, where both have the name"}},
-    {1U << PKI_CMD_SHOW,
-     {.name = "json",
-      .aliases = "",
-      .type = OPTION_FLAG,
-      AT(json),
-      .text = "as JSON (schema hammer.pki/1)"}},
-    {ALL,
-     {.name = "help",
-      .aliases = "-h",
-      .type = OPTION_FLAG,
-      AT(help),
-      .text = "print this help and exit"}},
+static const struct option_row flags[] = {
+    {.name = "dir",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(dir_given),
+     .meta = "DIR",
+     .accepted = "the name of a folder",
+     .text = "the CA's folder (default: $XDG_CONFIG_HOME/hammer/pki, else ~/.config/hammer/pki)"},
+    {.name = "dns",
+     .aliases = "",
+     .type = OPTION_LIST,
+     AT(dns),
+     .meta = "NAME",
+     .accepted = "a DNS host name",
+     .text = "a further DNS name of the host (repeatable; a renewal without it keeps the names)"},
+    {.name = "days",
+     .aliases = "",
+     .type = OPTION_U32,
+     AT(days),
+     .min = 1,
+     .max = PKI_DAYS_MAX,
+     .meta = "N",
+     .text = "how long it is good (default: 90, at most 825)"},
+    {.name = "out",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(out),
+     .meta = "DIR",
+     .accepted = "the name of a folder",
+     .text = "also make a folder with all the files that the other host needs"},
+    {.name = "force",
+     .aliases = "",
+     .type = OPTION_FLAG,
+     AT(force),
+     .text = "replace the certificate and key of that name, and the files in --out"},
+    {.name = "role",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(role_text),
+     .meta = "ROLE",
+     .accepted = "agent or controller",
+     .text = "agent or controller, where both have the name"},
+    {.name = "json",
+     .aliases = "",
+     .type = OPTION_FLAG,
+     AT(json),
+     .text = "as JSON (schema hammer.pki/1)"},
+    {.name = "help",
+     .aliases = "-h",
+     .type = OPTION_FLAG,
+     AT(help),
+     .text = "print this help and exit"},
 };
 
 #define FLAGS_N (sizeof flags / sizeof flags[0])
@@ -121,11 +114,24 @@ const char *pki_command_name(enum pki_command c)
 
 static size_t rows_of(enum pki_command c, struct option_row rows[FLAGS_N])
 {
-    size_t n = 0;
-    for (size_t i = 0; i < FLAGS_N; i++)
-        if ((flags[i].commands & 1U << c) != 0)
-            rows[n++] = flags[i].row;
+    struct option_group g = {.rows = flags, .n = FLAGS_N, .names = commands[c].flags};
+    const struct option_row *row;
+    size_t n = 0, at = 0;
+    while ((row = option_group_next(&g, &at)) != NULL)
+        rows[n++] = *row;
     return n;
+}
+
+size_t pki_options_groups(struct option_group groups[])
+{
+    for (enum pki_command c = PKI_CMD_INIT; c < PKI_CMD_COUNT; c++)
+        groups[c] = (struct option_group){.title = commands[c].usage,
+                                          .text = commands[c].text,
+                                          .rows = flags,
+                                          .n = FLAGS_N,
+                                          .names = commands[c].flags,
+                                          .word = commands[c].name};
+    return PKI_CMD_COUNT;
 }
 
 static enum err check_argument(enum pki_command c, const char *const *rest, size_t n,
@@ -179,8 +185,7 @@ enum err pki_options_parse(enum pki_command c, int argc, char **argv, struct pki
 
 void pki_options_clear(struct pki_options *o)
 {
-    for (size_t i = 0; i < FLAGS_N; i++)
-        option_clear(&flags[i].row, 1, o);
+    option_clear(flags, FLAGS_N, o);
 }
 
 void pki_help_overview(FILE *out)

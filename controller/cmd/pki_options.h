@@ -42,6 +42,9 @@ enum err pki_options_parse(enum pki_command c, int argc, char **argv, struct pki
                            struct errmsg *msg) MUST_CHECK;
 void pki_options_clear(struct pki_options *o);
 
+/* The flags of each command, a group each (PKI_CMD_COUNT). */
+size_t pki_options_groups(struct option_group groups[]);
+
 /* Of all commands / of one. */
 void pki_help_overview(FILE *out);
 void pki_help_command(enum pki_command c, FILE *out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "common/option_help.h"
 #include "docs/generate/program.h"
 
 /* Which options of a command: all, those that take a file's name, those that take anything else. */
@@ -24,7 +23,7 @@ static void put_list(FILE *out, const struct doc_command *c, const char *name, e
     const struct option_row *row;
     bool first = true;
     fprintf(out, "        %s='", name);
-    for (size_t at = 0; (row = doc_next_row(c, &at)) != NULL;) {
+    for (struct doc_walk w = {0}; (row = doc_next_row(c, &w)) != NULL;) {
         if (!is_kind(row, kind))
             continue;
         for (size_t i = 0; doc_next_spelling(row, &i, word, sizeof word); first = false)
@@ -35,7 +34,12 @@ static void put_list(FILE *out, const struct doc_command *c, const char *name, e
 
 static void put_command(FILE *out, const struct doc_command *c)
 {
-    fprintf(out, "    %s)\n", c->name != NULL ? c->name : "*");
+    if (c->name == NULL)
+        fprintf(out, "    *)\n");
+    else if (c->word[0] == '\0')
+        fprintf(out, "    %s)\n", c->name);
+    else
+        fprintf(out, "    '%s %s')\n", c->name, c->word);
     put_list(out, c, "options", KIND_ALL);
     put_list(out, c, "files", KIND_FILE);
     put_list(out, c, "values", KIND_VALUE);
@@ -44,13 +48,29 @@ static void put_command(FILE *out, const struct doc_command *c)
     fprintf(out, "        ;;\n");
 }
 
+/* The command's own command becomes part of its name, where it is one. */
+static void put_word(FILE *out, const struct doc_command *c)
+{
+    fprintf(out,
+            "    if [[ $command == %s ]] && ((COMP_CWORD > 2)) &&\n"
+            "        [[ ' %s ' == *\" ${COMP_WORDS[2]} \"* ]]; then\n"
+            "        command+=\" ${COMP_WORDS[2]}\"\n"
+            "    fi\n",
+            c->name, c->words);
+}
+
 static void put_commands(FILE *out, const struct doc_program *p)
 {
     fprintf(out, "    ((COMP_CWORD == 1)) && words='");
     for (size_t i = 1; i < p->n_commands; i++)
-        fprintf(out, "%s%s", i > 1 ? " " : "", p->commands[i].name);
+        if (p->commands[i].word[0] == '\0')
+            fprintf(out, "%s%s", i > 1 ? " " : "", p->commands[i].name);
     /* While the command itself is being typed, what may follow it is not due yet. */
-    fprintf(out, "'\n    ((COMP_CWORD > 1)) && command=${COMP_WORDS[1]}\n    case $command in\n");
+    fprintf(out, "'\n    ((COMP_CWORD > 1)) && command=${COMP_WORDS[1]}\n");
+    for (size_t i = 1; i < p->n_commands; i++)
+        if (p->commands[i].words != NULL)
+            put_word(out, &p->commands[i]);
+    fprintf(out, "    case $command in\n");
     for (size_t i = 1; i < p->n_commands; i++)
         put_command(out, &p->commands[i]);
     put_command(out, &p->commands[0]);

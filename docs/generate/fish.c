@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "common/option_help.h"
 #include "docs/generate/program.h"
 
 static void put_condition(FILE *out, const struct doc_program *p, const struct doc_command *c)
 {
-    if (c->name != NULL) {
-        fprintf(out, "complete -c %s -n '__fish_seen_subcommand_from %s'", p->name, c->name);
-        return;
+    fprintf(out, "complete -c %s -n '", p->name);
+    if (c->name == NULL) {
+        fputs("not __fish_seen_subcommand_from", out);
+        for (size_t i = 1; i < p->n_commands; i++)
+            if (p->commands[i].word[0] == '\0')
+                fprintf(out, " %s", p->commands[i].name);
+    } else {
+        fprintf(out, "__fish_seen_subcommand_from %s", c->name);
     }
-    fprintf(out, "complete -c %s -n 'not __fish_seen_subcommand_from", p->name);
-    for (size_t i = 1; i < p->n_commands; i++)
-        fprintf(out, " %s", p->commands[i].name);
+    if (c->words != NULL)
+        fprintf(out, "; and not __fish_seen_subcommand_from %s", c->words);
+    if (c->word[0] != '\0')
+        fprintf(out, "; and __fish_seen_subcommand_from %s", c->word);
     fputs("'", out);
 }
 
@@ -46,7 +51,7 @@ void doc_write_fish(const struct doc_program *p, FILE *out)
     for (size_t i = 0; i < p->n_commands; i++) {
         const struct doc_command *c = &p->commands[i];
         const struct option_row *row;
-        for (size_t at = 0; (row = doc_next_row(c, &at)) != NULL;) {
+        for (struct doc_walk w = {0}; (row = doc_next_row(c, &w)) != NULL;) {
             put_condition(out, p, c);
             put_row(out, row);
         }

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/option_help.h"
 #include "docs/generate/program.h"
 #include "proto/plan.h"
 
@@ -57,16 +56,33 @@ static void put_row(FILE *out, const struct option_row *row)
     fputs("\n\n", out);
 }
 
+/* "The load:", or "pki agent NAME: issue a certificate for an agent's host". */
+static void put_title(FILE *out, const struct doc_command *c, const struct option_group *g)
+{
+    if (g->title == NULL)
+        return;
+    fputs("_", out);
+    if (g->word != NULL && g->text != NULL)
+        fprintf(out, "%s ", c->name);
+    put_text(out, g->title);
+    fputs("_:", out);
+    if (g->text != NULL) {
+        fputs(" ", out);
+        put_text(out, g->text);
+    }
+    fputs("\n\n", out);
+}
+
 static void put_groups(FILE *out, const struct doc_command *c)
 {
-    for (size_t g = 0; g < c->n_groups; g++) {
-        if (c->groups[g].title != NULL) {
-            fputs("_", out);
-            put_text(out, c->groups[g].title);
-            fputs("_:\n\n", out);
-        }
-        for (size_t i = 0; i < c->groups[g].n; i++)
-            put_row(out, &c->groups[g].rows[i]);
+    for (size_t i = 0; i < c->n_groups; i++) {
+        const struct option_group *g = &c->groups[i];
+        const struct option_row *row;
+        if (g->elsewhere)
+            continue;
+        put_title(out, c, g);
+        for (size_t at = 0; (row = option_group_next(g, &at)) != NULL;)
+            put_row(out, row);
     }
 }
 
@@ -74,6 +90,8 @@ static void put_commands(FILE *out, const struct doc_program *p)
 {
     for (size_t i = 1; i < p->n_commands; i++) {
         const struct doc_command *c = &p->commands[i];
+        if (c->word[0] != '\0')
+            continue;
         fprintf(out, "## %s\n\n", c->usage); /* scdoc knows no escapes in a heading */
         fputc(toupper((unsigned char)c->text[0]), out);
         put_text(out, c->text + 1);

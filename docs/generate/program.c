@@ -6,7 +6,6 @@
 
 #include "agent/service/agent_options.h"
 #include "agent/service/selftest.h"
-#include "common/option_help.h"
 
 static struct doc_command *add(struct doc_program *p)
 {
@@ -17,6 +16,30 @@ static struct doc_command *add(struct doc_program *p)
     struct doc_command *c = &p->commands[p->n_commands++];
     *c = (struct doc_command){0};
     return c;
+}
+
+static void add_words(struct doc_program *p, const struct doc_command *of)
+{
+    struct option_alias a = {of->words, 0};
+    while (option_alias_next(&a)) {
+        struct doc_command *c = add(p);
+        *c = *of;
+        c->words = NULL;
+        snprintf(c->word, sizeof c->word, "%.*s", (int)a.len, a.text);
+    }
+}
+
+static void add_entry(struct doc_program *p, const struct cmd_entry *e)
+{
+    struct doc_command *c = add(p);
+    c->name = e->name;
+    c->usage = e->usage;
+    c->text = e->text;
+    c->words = e->words;
+    if (e->options != NULL)
+        c->n_groups = e->options(c->groups);
+    if (c->words != NULL)
+        add_words(p, c);
 }
 
 static void init_ctl(struct doc_program *p)
@@ -32,15 +55,8 @@ static void init_ctl(struct doc_program *p)
     own->n_groups = 1;
     size_t n;
     const struct cmd_entry *const *entries = cmd_list(&n);
-    for (size_t i = 0; i < n; i++) {
-        struct doc_command *c = add(p);
-        c->name = entries[i]->name;
-        c->usage = entries[i]->usage;
-        c->text = entries[i]->text;
-        c->words = entries[i]->words;
-        if (entries[i]->options != NULL)
-            c->n_groups = entries[i]->options(c->groups);
-    }
+    for (size_t i = 0; i < n; i++)
+        add_entry(p, entries[i]);
 }
 
 static void init_agent(struct doc_program *p)
@@ -82,15 +98,15 @@ const struct doc_command *doc_command_find(const struct doc_program *p, const ch
     return NULL;
 }
 
-const struct option_row *doc_next_row(const struct doc_command *c, size_t *at)
+const struct option_row *doc_next_row(const struct doc_command *c, struct doc_walk *w)
 {
-    size_t i = *at;
-    for (size_t g = 0; g < c->n_groups; g++) {
-        if (i < c->groups[g].n) {
-            (*at)++;
-            return &c->groups[g].rows[i];
-        }
-        i -= c->groups[g].n;
+    for (; w->group < c->n_groups; w->group++, w->at = 0) {
+        const struct option_group *g = &c->groups[w->group];
+        if (g->word != NULL && strcmp(g->word, c->word) != 0)
+            continue;
+        const struct option_row *row = option_group_next(g, &w->at);
+        if (row != NULL)
+            return row;
     }
     return NULL;
 }

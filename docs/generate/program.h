@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "common/option.h"
+#include "common/option_help.h"
 #include "controller/cmd/cmd.h"
 
 /*
@@ -17,14 +18,21 @@
 
 #define DOC_COMMANDS_MAX 32
 
-/* The program itself (name NULL) or one of its commands. All borrowed from the programs' tables. */
+/* The program itself (name NULL), one of its commands ("pki"), or one of a command's own
+ * ("pki agent", word "agent"). All borrowed from the programs' tables. */
 struct doc_command {
     const char *name;
-    const char *usage; /* without the program's name: "run [flags] URL" */
+    char word[OPTION_WORD]; /* "" = none */
+    const char *usage;      /* without the program's name: "run [flags] URL" */
     const char *text;
-    const char *words; /* what its first argument may be, space-separated; NULL = anything */
+    const char *words; /* of the command without a word: what that may be; NULL = anything */
     struct option_group groups[CMD_GROUPS_MAX];
     size_t n_groups;
+};
+
+/* Where a walk over a command's rows is; begins zeroed. */
+struct doc_walk {
+    size_t group, at;
 };
 
 /* commands[0] is the program itself. */
@@ -36,11 +44,11 @@ struct doc_program {
 
 /* "hammer-ctl" or "hammer-agent"; false = no such program. */
 bool doc_program_init(struct doc_program *p, const char *name);
-/* NULL when there is no such command. */
+/* The command itself, without a word; NULL when there is none. */
 const struct doc_command *doc_command_find(const struct doc_program *p, const char *name);
 
-/* Walks all rows of a command: start with *at = 0; NULL = no more. */
-const struct option_row *doc_next_row(const struct doc_command *c, size_t *at);
+/* Walks all rows that a command takes, those of its word included; NULL = no more. */
+const struct option_row *doc_next_row(const struct doc_command *c, struct doc_walk *w);
 /* Walks all spellings of an option, dashes included, letters first: start with *at = 0; false = no
  * more. */
 bool doc_next_spelling(const struct option_row *row, size_t *at, char *buf, size_t size);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "common/option_help.h"
 #include "docs/generate/program.h"
 
 /* Inside single quotes, with what _arguments or _describe would take as its own escaped. */
@@ -55,7 +54,7 @@ static void put_arguments(FILE *out, const struct doc_command *c)
 {
     const struct option_row *row;
     fputs("        specs=(\n", out);
-    for (size_t at = 0; (row = doc_next_row(c, &at)) != NULL;)
+    for (struct doc_walk w = {0}; (row = doc_next_row(c, &w)) != NULL;)
         put_row(out, row);
     if (c->words != NULL)
         fprintf(out, "            '1:what to do:(%s)'\n", c->words);
@@ -66,11 +65,25 @@ static void put_described(FILE *out, const struct doc_program *p)
 {
     fputs("    commands=(\n", out);
     for (size_t i = 1; i < p->n_commands; i++) {
+        if (p->commands[i].word[0] != '\0')
+            continue;
         fprintf(out, "        '%s:", p->commands[i].name);
         put_quoted(out, p->commands[i].text, ":\\");
         fputs("'\n", out);
     }
     fputs("    )\n", out);
+}
+
+/* The command's own command becomes part of its name, where it is one. */
+static void put_word(FILE *out, const struct doc_command *c)
+{
+    fprintf(
+        out,
+        "    if [[ $command == %s ]] && (( CURRENT > 3 )) && [[ ' %s ' == *\" $words[3] \"* ]]; "
+        "then\n"
+        "        command+=\" $words[3]\"\n"
+        "    fi\n",
+        c->name, c->words);
 }
 
 void doc_write_zsh(const struct doc_program *p, FILE *out)
@@ -83,11 +96,17 @@ void doc_write_zsh(const struct doc_program *p, FILE *out)
             "    local command=\n",
             p->name, p->name, p->name);
     put_described(out, p);
-    fputs("    (( CURRENT > 2 )) && command=$words[2]\n    case $command in\n", out);
+    fputs("    (( CURRENT > 2 )) && command=$words[2]\n", out);
+    for (size_t i = 1; i < p->n_commands; i++)
+        if (p->commands[i].words != NULL)
+            put_word(out, &p->commands[i]);
+    fputs("    case $command in\n", out);
     for (size_t i = 1; i < p->n_commands; i++) {
-        fprintf(out, "    %s)\n        shift words\n        (( CURRENT-- ))\n",
-                p->commands[i].name);
-        put_arguments(out, &p->commands[i]);
+        const struct doc_command *c = &p->commands[i];
+        int shifted = c->word[0] != '\0' ? 2 : 1;
+        fprintf(out, "    '%s%s%s')\n", c->name, shifted == 2 ? " " : "", c->word);
+        fprintf(out, "        shift %d words\n        (( CURRENT -= %d ))\n", shifted, shifted);
+        put_arguments(out, c);
         fputs("        ;;\n", out);
     }
     fputs("    *)\n        (( CURRENT == 2 )) && _describe command commands\n", out);

@@ -23,26 +23,30 @@ skip() {
     exit 77
 }
 
-# help_of PROGRAM [COMMAND]
-help_of() {
-    if [ $# -eq 2 ]; then
-        "$build/$1" "$2" --help
-    else
-        "$build/$1" --help
-    fi
+# What PROGRAM can be told to do, a line each: "run", "pki init", of a help page's list of commands.
+listed_commands() {
+    "$build/hammer-ctl" help "$@" | awk '/^$/ { part++ } part == 2 && /^  [a-z]/ { print $1 }'
 }
 
-# The names of a program's commands that take flags.
 commands_of() {
+    local command word help
     if [ "$1" = hammer-agent ]; then
         echo selftest
         return
     fi
-    "$build/hammer-ctl" help | awk '/^$/ { part++ } part == 2 && NF { print $1 }' |
-        grep -vxE 'version|help'
+    for command in $(listed_commands | grep -vxE 'version|help'); do
+        help=$("$build/hammer-ctl" "$command" --help)
+        if [[ $help == *$'\n  -'* ]]; then
+            echo "$command"
+            continue
+        fi
+        for word in $(listed_commands "$command"); do
+            echo "$command $word"
+        done
+    done
 }
 
-# --- what each source names: options_KIND PROGRAM [COMMAND], a word a line -----------------------
+# --- what each source names: options_KIND PROGRAM [COMMAND [WORD]], a line each -----------------------
 
 options_help() {
     # hammer-ctl's own two have no table.
@@ -50,11 +54,11 @@ options_help() {
         printf '%s\n' -h --help --version
         return
     fi
-    help_of "$@" | sed -n 's/^  \(-.*\)/\1/p' | sed 's/  .*//' | tr -s ', ' '\n' | grep '^-'
+    "$build/$1" "${@:2}" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/  .*//' | tr -s ', ' '\n' | grep '^-'
 }
 
 options_man() {
-    local page section
+    local page section part
     page=$(echo "$man/$1".[1-8])
     case $* in
     hammer-ctl) section='OPTIONS IN PLACE OF A COMMAND' ;;
@@ -62,14 +66,17 @@ options_man() {
     'hammer-agent selftest') section='OPTIONS OF SELFTEST' ;;
     *) section=$2 ;;
     esac
-    # The heading is the section's name, or begins with the command's.
-    awk -v section="$section" '
+    # The heading is the section's name, or begins with the command's. In it a line "pki init: ..."
+    # begins the part of one word.
+    part=${3+$2 $3}
+    awk -v section="$section" -v part="$part" '
         /^\.S[HS] / {
             title = substr($0, 5)
             gsub(/"/, "", title)
             inside = title == section || (/^\.SS / && index(title, section " ") == 1)
         }
-        inside && /^\\fB-/' "$page" |
+        part != "" && /^\\fI/ { named = index($0, part) == 4 }
+        inside && (part == "" || named) && /^\\fB-/' "$page" |
         sed 's/\\f[BIR]//g; s/\\//g' | tr -s ', ' '\n' | grep '^-'
 }
 
@@ -164,7 +171,7 @@ check_fish() {
 # compare PROGRAM [COMMAND]
 compare() {
     local expected got
-    expected=$(options_help "$@" | sort)
+    expected=$(options_help "$@" | sort -u)
     got=$("options_$kind" "$@" | sort -u) || true
     [ "$(wc -l <<<"$expected")" -ge 3 ] || fail "$*: --help names no options"
     [ "$expected" = "$got" ] ||
@@ -194,9 +201,9 @@ compare_plan() {
 compared=0
 for program in hammer-ctl hammer-agent; do
     compare "$program"
-    for command in $(commands_of "$program"); do
-        compare "$program" "$command"
-    done
+    while read -r command word; do
+        compare "$program" "$command" ${word:+"$word"}
+    done < <(commands_of "$program")
 done
 if [ "$kind" = man ]; then
     terms=0
