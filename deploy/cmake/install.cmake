@@ -15,6 +15,7 @@ install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
         FILES_MATCHING PATTERN "*.md" PATTERN "report-schema.json"
         PATTERN generate EXCLUDE PATTERN man EXCLUDE)
+install(FILES deploy/policy.yml DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 
 # The service: hammer-agent reached by a local socket, by root and the members of the group hammer.
 install(FILES deploy/systemd/hammer-agent.service DESTINATION ${HAMMER_UNIT_DIR})

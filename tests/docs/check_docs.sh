@@ -140,7 +140,7 @@ check_man() {
     if ! command -v groff >/dev/null; then
         render_mandoc=$(command -v mandoc) || skip "neither groff nor mandoc is installed"
     fi
-    for page in hammer-ctl.1 hammer-agent.8 hammer-plan.5; do
+    for page in hammer-ctl.1 hammer-agent.8 hammer-plan.5 hammer-policy.5; do
         [ -s "$man/$page" ] || fail "$man/$page is missing"
     done
     render_man

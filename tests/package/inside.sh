@@ -74,9 +74,13 @@ diff /tmp/passwd /etc/passwd || die "a user was made"
 version=$(dpkg-deb -f hammer-ctl_*.deb Version)
 [ "$(hammer-agent --version)" = "hammer-agent $version" ] || die "hammer-agent --version"
 [ "$(hammer-ctl version)" = "hammer-ctl $version" ] || die "hammer-ctl version"
-for page in man1/hammer-ctl.1 man5/hammer-plan.5 man8/hammer-agent.8; do
+for page in man1/hammer-ctl.1 man5/hammer-plan.5 man5/hammer-policy.5 man8/hammer-agent.8; do
     zcat "/usr/share/man/$page.gz" | grep -q '^\.TH' || die "no manual page $page"
 done
+
+hammer-agent --check-config >/tmp/config || die "hammer-agent --check-config"
+grep -q 'ipc:///run/hammer/agent.sock' /tmp/config || die "it would listen on: $(cat /tmp/config)"
+hammer-agent selftest --seconds 1 >/tmp/selftest || die "hammer-agent selftest"
 
 say "running a load with a local agent, as nobody"
 ./hammer-target --listen 127.0.0.1:0 --port-file /tmp/target --lifetime 2m 2>/tmp/target.log &
@@ -99,6 +103,9 @@ wait "$agent" || die "hammer-agent ended with $?: $(cat /tmp/agent.log)"
 kill "$target"
 wait "$target" || die "hammer-target ended with $?: $(cat /tmp/target.log)"
 rm -rf /run/hammer # systemd removes it with the unit
+# What systemd would have made for the unit; the self-test has made /var/lib/hammer.
+mkdir -p /etc/hammer/pki /var/lib/private/hammer
+[ -f /var/lib/hammer/selftest.json ] || die "the self-test stored nothing"
 
 say "purging"
 dpkg --purge hammer-ctl hammer-agent
