@@ -42,9 +42,9 @@ fi
 
 if command -v systemd-sysusers >/dev/null; then
     mkdir -p "$dir/root/etc"
-    systemd-sysusers --root="$dir/root" "$source/deploy/systemd/hammer-agent.sysusers"
+    systemd-sysusers --root="$dir/root" "$source/deploy/systemd/hammer.conf"
     grep -q '^hammer:' "$dir/root/etc/group" || {
-        echo "hammer-agent.sysusers makes no group hammer"
+        echo "hammer.conf makes no group hammer"
         exit 1
     }
 fi
