@@ -221,6 +221,8 @@ enum err request_compile(const struct plan *p, const struct url_parts *u, struct
 
 void request_clear(struct request *r)
 {
+    if (r->bytes != NULL)
+        explicit_bzero(r->bytes, r->len); /* headers may be secrets */
     mem_free(r->bytes);
     *r = (struct request){.index_at = SIZE_MAX};
 }
