@@ -35,7 +35,8 @@ struct session {
     struct fleet *fleet;
     struct result *result;
     uint64_t started_wall_ns;
-    uint64_t interrupted_ns; /* first Ctrl-C, 0 = none */
+    uint64_t interrupted_ns; /* last Ctrl-C, 0 = none */
+    bool abandoned;          /* the second one: no report, and nothing is waited for */
 };
 
 static void on_note(void *arg, const char *text)
@@ -79,13 +80,17 @@ static void on_signal(int signo, void *arg)
     uint64_t now_ns = clock_mono_ns();
     if (s->interrupted_ns != 0 && now_ns - s->interrupted_ns < SAME_CTRL_C_NS)
         return;
-    if (s->interrupted_ns != 0) {
-        /* A second Ctrl-C: at once. The agents were told to stop by the first one. */
-        local_agents_abandon(s->local);
+    if (s->abandoned)
         _exit(EXIT_INTERRUPTED);
+    if (s->interrupted_ns != 0) {
+        /* A second Ctrl-C: at once, but the agents must know that nobody comes back for them. */
+        s->abandoned = true;
+        local_agents_abandon(s->local);
+        alarm(1);
+    } else {
+        on_note(s, "stopping the agents; again to quit at once");
     }
     s->interrupted_ns = now_ns;
-    on_note(s, "stopping the agents; again to quit at once");
     fleet_interrupt(s->fleet);
 }
 
@@ -173,6 +178,12 @@ static int write_reports(const struct session *s)
 
 /* --- the run -------------------------------------------------------------------------------- */
 
+static void on_alarm(int signo)
+{
+    (void)signo;
+    _exit(EXIT_INTERRUPTED);
+}
+
 static bool is_ignored(int signo)
 {
     struct sigaction old;
@@ -200,6 +211,7 @@ static enum err assemble(struct session *s, struct errmsg *msg)
                                .inventory = &s->inventory,
                                .plan = &s->options.plan,
                                .merge = s->merge,
+                               .patience = s->options.patience,
                                .note = on_note,
                                .arg = s};
     return fleet_new(&cfg, &s->fleet, msg);
@@ -234,6 +246,8 @@ static int execute(struct session *s, struct errmsg *msg)
         return EXIT_COULD_NOT;
     s->started_wall_ns = clock_wall_ns();
     fleet_run(s->fleet);
+    if (s->abandoned)
+        return EXIT_INTERRUPTED;
     let_report_be_stopped(s);
     const struct coordinator *c = fleet_coordinator(s->fleet);
     if (coordinator_outcome(c) == COORD_COULD_NOT) {
@@ -270,6 +284,7 @@ static int exec(int argc, char **argv)
     } else if (e == ERR_OK) {
         log_open("hammer-ctl", s.options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGALRM, on_alarm);
         if (s.options.secrets.in_url)
             on_note(&s, "the URL seems to hold a secret, and every user of this machine can read "
                         "the command line; HAMMER_URL in the environment keeps it to yourself");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/host.h"
 #include "common/mem.h"
 #include "common/option_file.h"
@@ -25,6 +26,22 @@ _Static_assert(offsetof(struct run_options, plan) == 0, "the plan's rows use the
         .name = long_name, .aliases = alias, .type = OPTION_FLAG, AT(member),                      \
         .set_offset = OPTION_NO_SET, .text = help                                                  \
     }
+
+static enum err parse_on_loss(const struct option_row *row, const char *value, void *target,
+                              struct errmsg *msg)
+{
+    static const char *const names[] = {[COORD_LOSS_ABORT] = "abort",
+                                        [COORD_LOSS_CONTINUE] = "continue",
+                                        [COORD_LOSS_REDISTRIBUTE] = "redistribute"};
+    (void)msg; /* the row's text says it */
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(value, names[i]) != 0)
+            continue;
+        *(enum coord_on_loss *)(void *)((char *)target + row->offset) = (enum coord_on_loss)i;
+        return ERR_OK;
+    }
+    return ERR_INVALID;
+}
 
 static const struct option_row own_rows[] = {
     {.name = "agents",
@@ -57,6 +74,49 @@ static const struct option_row own_rows[] = {
      .text = "start N local agents for this run instead of one"},
     FLAG(insecure_agents, "insecure-agents", "",
          "allow plain tcp to agents on other machines (whoever listens in can read the plan)"),
+    {.name = "wait-agents",
+     .aliases = "",
+     .type = OPTION_DURATION,
+     AT(patience.wait_agents_ns),
+     .set_offset = OPTION_NO_SET,
+     .min = 100 * NS_PER_MS,
+     .max = 24 * 3600 * NS_PER_SEC,
+     .bare_unit = NS_PER_SEC,
+     .meta = "TIME",
+     .text = "wait so long for agents to be there (default 10s)"},
+    {.name = "min-agents",
+     .aliases = "",
+     .type = OPTION_U32,
+     AT(patience.min_agents),
+     .set_offset = OPTION_NO_SET,
+     .min = 1,
+     .max = INVENTORY_MAX,
+     .meta = "N",
+     .text = "when the wait is over, start with at least N agents and without the others "
+             "(default: all are needed)"},
+    {.name = "on-agent-loss",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(patience.on_loss),
+     .set_offset = OPTION_NO_SET,
+     .meta = "WHAT",
+     .accepted = "abort, continue or redistribute",
+     .text = "when an agent is lost: abort = stop all and report; continue = the others go on; "
+             "redistribute = they take its share over (default abort; always exit code 3)",
+     .parse = parse_on_loss},
+    {.name = "lease",
+     .aliases = "",
+     .type = OPTION_DURATION,
+     AT(patience.lease_ns),
+     .set_offset = OPTION_NO_SET,
+     .min = 3 * NS_PER_SEC,
+     .max = 60 * NS_PER_SEC,
+     .bare_unit = NS_PER_SEC,
+     .meta = "TIME",
+     .text = "an agent that hears nothing of hammer-ctl for so long stops by itself, and counts "
+             "as lost soon after (default 10s)"},
+    FLAG(patience.force, "force", "",
+         "take agents that keep the results of a run whose hammer-ctl is gone; those are lost"),
     {.name = "name",
      .aliases = "",
      .type = OPTION_STRING,

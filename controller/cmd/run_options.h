@@ -8,6 +8,7 @@
 #include "common/err.h"
 #include "common/option.h"
 #include "controller/cmd/secret_options.h"
+#include "controller/run/coordinator.h"
 #include "controller/run/inventory.h"
 #include "proto/plan.h"
 
@@ -22,6 +23,7 @@ struct run_options {
     char *name;
     struct option_list outputs;
     struct secret_options secrets;
+    struct coord_patience patience;
     bool json, spectrum, uncorrected, verbose, quiet, debug, insecure_agents, help;
 };
 

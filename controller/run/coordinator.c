@@ -127,7 +127,7 @@ static size_t present(const struct coordinator *c)
 /* One agent less: --on-agent-loss decides what becomes of the others. */
 static void lost(struct coordinator *c, size_t i, uint64_t now_ns, const char *why)
 {
-    if (c->cfg.on_loss == COORD_LOSS_ABORT || !begun(c, now_ns) || c->stopping) {
+    if (c->cfg.patience.on_loss == COORD_LOSS_ABORT || !begun(c, now_ns) || c->stopping) {
         coord_spoil(c, now_ns, "agent %s: %s", coord_address(c, i), why);
         return;
     }
@@ -135,7 +135,7 @@ static void lost(struct coordinator *c, size_t i, uint64_t now_ns, const char *w
         snprintf(c->reason, sizeof c->reason, "agent %s: %.300s", coord_address(c, i), why);
     c->damaged = true;
     coord_note(c, "agent %s: %s; the others go on", coord_address(c, i), why);
-    c->reshare_wanted = c->cfg.on_loss == COORD_LOSS_REDISTRIBUTE;
+    c->reshare_wanted = c->cfg.patience.on_loss == COORD_LOSS_REDISTRIBUTE;
 }
 
 void coord_fail(struct coordinator *c, size_t i, enum coord_agent_state to, uint64_t now_ns,
@@ -164,10 +164,10 @@ void coord_not_there(struct coordinator *c, size_t i, enum coord_agent_state to,
 {
     struct coord_agent *a = &c->agents[i];
     size_t left = present(c) - 1;
-    if (c->cfg.min_agents == 0 || left < c->cfg.min_agents) {
-        if (c->cfg.min_agents != 0)
+    if (c->cfg.patience.min_agents == 0 || left < c->cfg.patience.min_agents) {
+        if (c->cfg.patience.min_agents != 0)
             coord_note(c, "--min-agents %" PRIu32 ": only %zu of %zu agents are left",
-                       c->cfg.min_agents, left, c->n);
+                       c->cfg.patience.min_agents, left, c->n);
         coord_fail(c, i, to, now_ns, "%s", why);
         return;
     }
@@ -194,8 +194,10 @@ void coord_ended_early(struct coordinator *c, size_t i, uint64_t now_ns, uint32_
 
 static void interrupt(struct coordinator *c, uint64_t now_ns)
 {
-    if (c->phase == PHASE_OVER || c->interrupted)
+    if (c->interrupted) { /* once more: they stop without us waiting for it */
+        finish(c, COORD_INTERRUPTED);
         return;
+    }
     c->interrupted = true;
     snprintf(c->reason, sizeof c->reason, "interrupted");
     uint64_t drain = c->cfg.interrupt_drain_ns;
@@ -432,7 +434,7 @@ static void advance(struct coordinator *c, uint64_t now_ns)
 static void begin(struct coordinator *c, uint64_t now_ns)
 {
     for (size_t i = 0; i < c->n; i++) {
-        c->agents[i].give_up_ns = clock_add(now_ns, c->cfg.wait_agents_ns);
+        c->agents[i].give_up_ns = clock_add(now_ns, c->cfg.patience.wait_agents_ns);
         coord_dial(c, i, now_ns);
     }
 }
@@ -515,10 +517,10 @@ enum err coordinator_new(const struct coord_config *cfg, struct coordinator **ou
     c->plan_bytes = bytes;
     c->plan_len = len;
     c->next_command = 1;
-    if (c->cfg.lease_ns == 0)
-        c->cfg.lease_ns = 10 * NS_PER_SEC;
-    if (c->cfg.wait_agents_ns == 0)
-        c->cfg.wait_agents_ns = COORD_DIAL_NS;
+    if (c->cfg.patience.lease_ns == 0)
+        c->cfg.patience.lease_ns = 10 * NS_PER_SEC;
+    if (c->cfg.patience.wait_agents_ns == 0)
+        c->cfg.patience.wait_agents_ns = COORD_DIAL_NS;
     c->over_ns = NS_NEVER;
     host_hex(cfg->run, MSG_ID_LEN, c->run_hex);
     for (size_t i = 0; i < c->n; i++) {

@@ -48,7 +48,7 @@ enum coord_event_kind {
     COORD_EV_DOWN,      /* agent's link went down; reason */
     COORD_EV_MESSAGE,   /* msg, rx_ns */
     COORD_EV_TICK,      /* coordinator_deadline has come */
-    COORD_EV_INTERRUPT, /* Ctrl-C */
+    COORD_EV_INTERRUPT, /* Ctrl-C; the second one ends it at once */
     COORD_EV_ABORT      /* the caller cannot go on (e.g. undecodable snapshot); reason */
 };
 
@@ -88,18 +88,23 @@ enum coord_on_loss {
     COORD_LOSS_REDISTRIBUTE /* they take over its share of the schedule, from an index on */
 };
 
+/* With agents that are not there, or no longer. */
+struct coord_patience {
+    uint64_t lease_ns;       /* 0 = 10 s */
+    uint64_t wait_agents_ns; /* for agents to come up; 0 = 10 s */
+    uint32_t min_agents;     /* the run goes on without the others; 0 = all are needed */
+    enum coord_on_loss on_loss;
+    bool force; /* take orphaned agents away from their controllers */
+};
+
 struct coord_config {
     const struct inventory *inventory; /* outlives the coordinator */
     const struct plan *plan;           /* the same */
     uint8_t owner[MSG_ID_LEN];
     uint8_t run[MSG_ID_LEN];
     char controller[96];
-    char boot_id[64];        /* equal to an agent's = same clock */
-    uint64_t lease_ns;       /* 0 = 10 s */
-    uint64_t wait_agents_ns; /* for agents to come up; 0 = 10 s */
-    uint32_t min_agents;     /* the run goes on without the others; 0 = all are needed */
-    enum coord_on_loss on_loss;
-    bool force;                  /* take orphaned agents away from their controllers */
+    char boot_id[64]; /* equal to an agent's = same clock */
+    struct coord_patience patience;
     uint64_t interrupt_drain_ns; /* what in-flight requests get after Ctrl-C (500 ms) */
     coord_emit emit;
     void *arg;

@@ -48,8 +48,8 @@ void coord_hello(struct coordinator *c, size_t i, uint64_t now_ns)
     memcpy(m.hello.controller, c->cfg.controller, sizeof m.hello.controller);
     memcpy(m.hello.owner, c->cfg.owner, MSG_ID_LEN);
     m.hello.ack_seq = a->info.last_seq;
-    m.hello.lease_ms = c->cfg.lease_ns / NS_PER_MS;
-    m.hello.force = c->cfg.force && a->info.state < COORD_HELD;
+    m.hello.lease_ms = c->cfg.patience.lease_ns / NS_PER_MS;
+    m.hello.force = c->cfg.patience.force && a->info.state < COORD_HELD;
     coord_send(c, i, &m);
 }
 
@@ -108,7 +108,7 @@ void coord_heard(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     a->quiet_ns = clock_add(now_ns, COORD_QUIET_NS);
-    a->silence_ns = clock_add(now_ns, clock_add(c->cfg.lease_ns, COORD_LOST_NS));
+    a->silence_ns = clock_add(now_ns, clock_add(c->cfg.patience.lease_ns, COORD_LOST_NS));
 }
 
 /* A peer that is gone never says so; a new connection may reach it all the same. */

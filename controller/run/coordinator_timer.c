@@ -44,7 +44,7 @@ static void silent(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     char text[UNITS_TEXT];
     coord_fail(c, i, COORD_LOST, now_ns, "nothing was heard of it for %s",
-               units_format_duration(c->cfg.lease_ns + COORD_LOST_NS, text));
+               units_format_duration(c->cfg.patience.lease_ns + COORD_LOST_NS, text));
 }
 
 static void unreachable(struct coordinator *c, size_t i, uint64_t now_ns)
@@ -53,7 +53,7 @@ static void unreachable(struct coordinator *c, size_t i, uint64_t now_ns)
     snprintf(why, sizeof why, "%s", c->agents[i].info.problem);
     char text[UNITS_TEXT], all[400];
     snprintf(all, sizeof all, "it cannot be reached within %s: %.200s",
-             units_format_duration(c->cfg.wait_agents_ns, text),
+             units_format_duration(c->cfg.patience.wait_agents_ns, text),
              why[0] != '\0' ? why : "it does not answer");
     coord_not_there(c, i, COORD_LOST, now_ns, all);
 }

@@ -13,7 +13,6 @@
 #define DIAL_MS            3000
 #define SILENCE_MS         70000 /* the coordinator judges silence; this only frees dead sockets */
 #define FLUSH_MS           1000
-#define LEASE_NS           (10 * NS_PER_SEC)
 #define INTERRUPT_DRAIN_NS (500 * NS_PER_MS)
 #define GRACE_NS           (2 * NS_PER_SEC) /* an interval waits this long for its last agent */
 
@@ -201,7 +200,7 @@ enum err fleet_new(const struct fleet_config *cfg, struct fleet **out, struct er
     struct coord_config cc = {
         .inventory = cfg->inventory,
         .plan = cfg->plan,
-        .lease_ns = LEASE_NS,
+        .patience = cfg->patience,
         .interrupt_drain_ns = INTERRUPT_DRAIN_NS,
         .emit = on_action,
         .arg = f,

@@ -19,6 +19,7 @@ struct fleet_config {
     const struct inventory *inventory;
     const struct plan *plan;
     struct merge *merge;
+    struct coord_patience patience;
     void (*note)(void *arg, const char *text); /* for the user's eyes */
     void *arg;
 };
@@ -27,7 +28,7 @@ enum err fleet_new(const struct fleet_config *cfg, struct fleet **out,
                    struct errmsg *msg) MUST_CHECK;
 /* Runs the loop until the coordinator has finished. */
 void fleet_run(struct fleet *f);
-/* Ctrl-C: stop all agents, report what there is. */
+/* Ctrl-C: stop all agents, report what there is. The second time: let go of them at once. */
 void fleet_interrupt(struct fleet *f);
 const struct coordinator *fleet_coordinator(const struct fleet *f);
 /* Run id of this run, 32 hex digits. */

@@ -334,7 +334,7 @@ static void make_world(struct world *w, uint64_t seed, enum fault fault)
                                .run = {2},
                                .controller = "sim@host:1",
                                .boot_id = "boot",
-                               .lease_ns = 10 * NS_PER_SEC,
+                               .patience = {.lease_ns = 10 * NS_PER_SEC},
                                .interrupt_drain_ns = 500 * NS_PER_MS,
                                .emit = on_action,
                                .arg = w};
