@@ -358,6 +358,8 @@ enum err run_options_defaults(struct run_options *o, struct errmsg *msg)
     struct option_row *rows = run_options_rows(&n);
     enum err e = option_file(rows, n, path, o, msg);
     mem_free(rows);
+    if (e == ERR_OK)
+        e = secret_options_check_file(&o->secrets, &o->plan.headers, path, msg);
     if (e != ERR_NOT_FOUND)
         return e;
     *msg = (struct errmsg){{0}};

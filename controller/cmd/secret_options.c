@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "common/mem.h"
 #include "common/redact.h"
@@ -42,24 +43,53 @@ static bool is_secret(const struct secret_options *s, const char *line)
     return value != NULL && strcmp(value + 1 + strspn(value + 1, " \t"), REDACTED) == 0;
 }
 
+static const char *first_secret(const struct secret_options *s, const struct option_list *headers)
+{
+    for (size_t i = 0; i < headers->n; i++)
+        if (is_secret(s, headers->items[i]))
+            return headers->items[i];
+    return NULL;
+}
+
+/* The name as it may be shown. */
+static void show_name(const struct secret_options *s, const char *line, char shown[UNITS_SHOWN])
+{
+    char name[2 * UNITS_SHOWN];
+    redact_header(line, s->redact, name, sizeof name);
+    name[name_length(name)] = '\0';
+    units_format_shown(name, shown);
+}
+
+enum err secret_options_check_file(const struct secret_options *s,
+                                   const struct option_list *headers, const char *path,
+                                   struct errmsg *msg)
+{
+    char name[UNITS_SHOWN];
+    struct stat st;
+    const char *line = first_secret(s, headers);
+    if (line == NULL || stat(path, &st) != 0 || !secret_mode_is_open(st.st_mode))
+        return ERR_OK;
+    show_name(s, line, name);
+    return errmsg_set(msg, ERR_INVALID,
+                      "%.200s: header %s: a secret, and other users may read or change the file "
+                      "(mode %04o): chmod 600 makes it yours alone",
+                      path, name, (unsigned)(st.st_mode & 07777));
+}
+
 enum err secret_options_check(const struct secret_options *s,
                               const struct option_list *argv_headers, struct errmsg *msg)
 {
-    for (size_t i = 0; i < argv_headers->n; i++) {
-        const char *line = argv_headers->items[i];
-        char name[2 * UNITS_SHOWN], shown[UNITS_SHOWN];
-        if (!is_secret(s, line))
-            continue;
-        redact_header(line, s->redact, name, sizeof name);
-        name[name_length(name)] = '\0';
-        return errmsg_set(msg, ERR_INVALID,
-                          "--header %s: a secret is not accepted on the command line, where every "
-                          "user of this machine can read it; accepted are --bearer FILE, --basic "
-                          "FILE, --header-file FILE (each also env:NAME or - for stdin), and "
-                          "HAMMER_HEADER in the environment",
-                          units_format_shown(name, shown));
-    }
-    return ERR_OK;
+    char name[UNITS_SHOWN];
+    const char *line = first_secret(s, argv_headers);
+    if (line == NULL)
+        return ERR_OK;
+    show_name(s, line, name);
+    return errmsg_set(msg, ERR_INVALID,
+                      "--header %s: a secret is not accepted on the command line, where every "
+                      "user of this machine can read it; accepted are --bearer FILE, --basic "
+                      "FILE, --header-file FILE (each also env:NAME or - for stdin), and "
+                      "HAMMER_HEADER in the environment",
+                      name);
 }
 
 /* --- sources -------------------------------------------------------------------------------- */

@@ -26,6 +26,11 @@ enum err secret_options_check(const struct secret_options *s,
                               const struct option_list *argv_headers,
                               struct errmsg *msg) MUST_CHECK;
 
+/* Refuses a file of options, open to other users, that has put a secret into `headers`. */
+enum err secret_options_check_file(const struct secret_options *s,
+                                   const struct option_list *headers, const char *path,
+                                   struct errmsg *msg) MUST_CHECK;
+
 /* Adds to `headers` those of the environment that it has not, and those of all sources. Values with
  * CR, LF, NUL and more than one Authorization are refused. `environment` is emptied. */
 enum err secret_options_load(struct secret_options *s, struct option_list *environment,

@@ -101,6 +101,11 @@ static enum err open_input(struct input *in, const char *source)
                       in->flag, strerror(errno));
 }
 
+bool secret_mode_is_open(mode_t mode)
+{
+    return (mode & OTHERS_MODE) != 0;
+}
+
 static enum err check_mode(const struct input *in)
 {
     struct stat st;
@@ -109,7 +114,7 @@ static enum err check_mode(const struct input *in)
         return refuse(in, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return refuse(in, "is a folder");
-    if (!S_ISREG(st.st_mode) || in->credential || (st.st_mode & OTHERS_MODE) == 0)
+    if (!S_ISREG(st.st_mode) || in->credential || !secret_mode_is_open(st.st_mode))
         return ERR_OK;
     snprintf(why, sizeof why,
              "other users may read or change it (mode %04o): chmod 600 makes it yours alone",

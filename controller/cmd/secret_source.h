@@ -2,7 +2,9 @@
 #ifndef HAMMER_CONTROLLER_SECRET_SOURCE_H
 #define HAMMER_CONTROLLER_SECRET_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "common/err.h"
 
@@ -26,6 +28,9 @@ enum err secret_source_read(const char *flag, const char *source, struct secret_
                             struct errmsg *msg) MUST_CHECK;
 /* Wipes and frees. */
 void secret_text_clear(struct secret_text *t);
+
+/* May group or others read or change what has this mode? */
+bool secret_mode_is_open(mode_t mode);
 
 /* Overwrites and removes the variable, if it is there. */
 void secret_source_forget(const char *variable);

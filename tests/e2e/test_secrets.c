@@ -320,6 +320,48 @@ START_TEST(test_refusals)
 }
 END_TEST
 
+/* --- the file of defaults ------------------------------------------------------------------- */
+
+static const struct {
+    const char *text;
+    mode_t mode;
+    int code;
+    const char *says;
+} files[] = {
+    {"header: 'Authorization: Bearer " CANARY "'\nverbose: true\n", 0600, 2, ""}, /* nobody there */
+    {"header: 'Authorization: Bearer " CANARY "'\n", 0644, 1, "chmod 600"},
+    {"header: {Authorization: " CANARY "}\n", 0600, 1, "ctl.yml:1:9: header: accepted is"},
+    {"header: Authorization: " CANARY "\n", 0600, 1, "ctl.yml:1:"},
+    {"header: ['Cookie: a', 'Cookie " CANARY "']\n", 0600, 1, "no colon"},
+    {"Authorization: " CANARY "\n", 0600, 1, "unknown key Authorization"},
+    {"url: 'http://canary:" CANARY "@h/'\n", 0600, 1, "unknown key url"},
+    {"bearer: " CANARY "\n", 0600, 1, "--bearer: what it names cannot be opened"},
+};
+
+START_TEST(test_defaults_file)
+{
+    char dir[64], path[96];
+    struct process p;
+    const char *args[] = {"run", "--debug", "-n", "1", URL, NULL};
+    folder_make(dir);
+    snprintf(path, sizeof path, "%s/hammer", dir);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/hammer/ctl.yml", dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    ck_assert_int_eq(write(fd, files[_i].text, strlen(files[_i].text)),
+                     (ssize_t)strlen(files[_i].text));
+    ck_assert_int_eq(fchmod(fd, files[_i].mode), 0);
+    close(fd);
+    setenv("XDG_CONFIG_HOME", dir, 1);
+    int code = process_run(&p, "hammer-ctl", args, 20000);
+    ck_assert_msg(code == files[_i].code, "exit code %d: %s", code, p.err);
+    ck_assert_msg(strstr(p.err, files[_i].says) != NULL, "%s", p.err);
+    check_printed(&p);
+    process_end(&p);
+    folder_remove(dir);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("secrets");
@@ -330,5 +372,6 @@ int main(void)
     tcase_add_loop_test(t, test_listening_agent, 0, N_OF(ways));
     tcase_add_test(t, test_failing_targets);
     tcase_add_loop_test(t, test_refusals, 0, N_OF(refusals));
+    tcase_add_loop_test(t, test_defaults_file, 0, N_OF(files));
     return check_main(s);
 }

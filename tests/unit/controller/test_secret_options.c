@@ -253,6 +253,23 @@ START_TEST(test_modes)
 }
 END_TEST
 
+START_TEST(test_options_file)
+{
+    struct call c;
+    call_make(&c);
+    char *path = write_file(&c, "x", 1, 0644);
+    option_list_add(&c.headers, "Accept: a");
+    ck_assert(secret_options_check_file(&c.s, &c.headers, path, &c.msg) == ERR_OK);
+    option_list_add(&c.headers, "Cookie: a=" CANARY);
+    check_refused(&c, secret_options_check_file(&c.s, &c.headers, path, &c.msg),
+                  "header Cookie: a secret, and other users");
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    ck_assert(secret_options_check_file(&c.s, &c.headers, path, &c.msg) == ERR_OK);
+    mem_free(path);
+    call_clear(&c);
+}
+END_TEST
+
 /* systemd keeps others out of that folder by other means than the mode. */
 START_TEST(test_credentials)
 {
@@ -331,6 +348,7 @@ int main(void)
     tcase_add_loop_test(t, test_refused_texts, 0, N_OF(refused));
     tcase_add_test(t, test_secret_as_source);
     tcase_add_test(t, test_modes);
+    tcase_add_test(t, test_options_file);
     tcase_add_test(t, test_credentials);
     tcase_add_test(t, test_variable_is_read_once);
     tcase_add_test(t, test_what_is_no_file);
