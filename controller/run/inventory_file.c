@@ -292,7 +292,7 @@ static enum err read_file(const char *path, char *bytes, size_t *len, struct err
 
 enum err inventory_file_load(const char *path, struct inventory_file *out, struct errmsg *msg)
 {
-    size_t len;
+    size_t len = 0; /* gcc 12 at -O2 does not see that it is set */
     char *bytes = mem_calloc(1, INVENTORY_FILE_MAX + 1);
     *out = (struct inventory_file){0};
     enum err e = read_file(path, bytes, &len, msg);
