@@ -60,7 +60,7 @@ struct option_group {
     const char *names; /* space-separated names of the rows that count, NULL = all */
     const char *word;  /* they go with this first argument ("init"), "" = with none of the command's
                           words, NULL = with any */
-    bool elsewhere;    /* the manual has them at another command and does not repeat them */
+    bool elsewhere;    /* the manual has the rows at another command and does not repeat them */
 };
 
 /* Parses argv[1..] into *target. `--name=value`, `--name value`, `-nvalue`, `-n value`, flags in

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/option_help.h"
+#include "controller/cmd/cmd.h"
 #include "proto/url.h"
 
 _Static_assert(offsetof(struct agents_options, run) == 0, "run's rows use the same offsets");
@@ -18,46 +20,59 @@ static const struct option_row own_rows[] = {
      .meta = "URL",
      .accepted = "a URL: http://HOST[:PORT]/",
      .text = "let each agent resolve this host, check it against its policy and connect to it"},
+    {.name = "json",
+     .aliases = "",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct agents_options, run.json),
+     .set_offset = OPTION_NO_SET,
+     .text = "print JSON (schema hammer.agents/1) instead of text"},
 };
-#define OWN_N (sizeof own_rows / sizeof own_rows[0])
+#define OWN_N    (sizeof own_rows / sizeof own_rows[0])
+#define ROWS_MAX 32
 
-/* Those of run's flags that a list of agents understands; one that a build has not is left out. */
-static const char *const shared[] = {"agents",   "inventory", "insecure-agents", "tls-ca",
-                                     "tls-cert", "tls-key",   "tls-crl",         "json",
-                                     "debug",    "help"};
-#define SHARED_N (sizeof shared / sizeof shared[0])
-
-static size_t list_rows(struct option_row rows[OWN_N + SHARED_N])
-{
-    size_t n_run, n = 0;
-    struct option_row *run = run_options_rows(&n_run);
-    for (size_t i = 0; i < SHARED_N; i++) {
-        const struct option_row *row = option_find(run, n_run, shared[i]);
-        if (row == NULL)
-            continue;
-        rows[n] = *row;
-        if (strcmp(row->name, "json") == 0)
-            rows[n].text = "print JSON (schema hammer.agents/1) instead of text";
-        n++;
-    }
-    memcpy(rows + n, own_rows, sizeof own_rows);
-    mem_free(run);
-    return n + OWN_N;
-}
+/* Those of run's flags that a list of agents understands. */
+static const char shared[] =
+    "agents inventory insecure-agents tls-ca tls-cert tls-key tls-crl debug help";
 
 size_t agents_options_groups(struct option_group groups[])
 {
-    struct option_group run[2];
-    groups[0] = (struct option_group){.title = "Without check", .rows = own_rows, .n = OWN_N};
-    run_options_groups(run);
-    groups[1] = run[1];
-    groups[1].title = "Agents and output (those of run)";
-    return 2;
+    struct option_group run[CMD_GROUPS_MAX];
+    size_t n = 0, n_run = run_options_groups(run);
+    groups[n++] = (struct option_group){.title = "[flags]",
+                                        .text = "ask each agent what it is, without taking it",
+                                        .rows = own_rows,
+                                        .n = OWN_N,
+                                        .word = ""};
+    groups[n] = run[n_run - 1];
+    groups[n].title = NULL;
+    groups[n].names = shared;
+    groups[n++].word = "";
+    for (size_t i = 0; i < n_run && n < CMD_GROUPS_MAX; i++) {
+        groups[n] = run[i];
+        groups[n].title = i == 0 ? "check [flags of run] URL" : NULL;
+        groups[n].text = i == 0 ? "say whether that run would start" : NULL;
+        groups[n].word = "check";
+        groups[n++].elsewhere = true;
+    }
+    return n;
+}
+
+/* Without check. */
+static size_t list_rows(struct option_row rows[ROWS_MAX])
+{
+    struct option_group groups[CMD_GROUPS_MAX];
+    const struct option_row *row;
+    size_t n_groups = agents_options_groups(groups), n = 0;
+    for (size_t g = 0; g < n_groups; g++)
+        for (size_t at = 0; groups[g].word[0] == '\0' && n < ROWS_MAX &&
+                            (row = option_group_next(&groups[g], &at)) != NULL;)
+            rows[n++] = *row;
+    return n;
 }
 
 void agents_options_help(void)
 {
-    struct option_row rows[OWN_N + SHARED_N];
+    struct option_row rows[ROWS_MAX];
     printf("usage: hammer-ctl agents [flags]\n"
            "       hammer-ctl agents check [flags of run] URL\n\n"
            "agents asks each agent what it is, without taking it. agents check takes the command "
@@ -119,7 +134,7 @@ static enum err explain(const struct agents_options *o, enum err e, struct errms
 static enum err parse_list(int argc, char **argv, struct agents_options *o, struct inventory *inv,
                            struct errmsg *msg)
 {
-    struct option_row rows[OWN_N + SHARED_N];
+    struct option_row rows[ROWS_MAX];
     size_t n = list_rows(rows), n_rest = 0;
     const char **rest = mem_calloc((size_t)argc, sizeof *rest);
     enum err e = parse_words(rows, n, argc, argv, o, rest, &n_rest, msg);

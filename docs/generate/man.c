@@ -78,9 +78,9 @@ static void put_groups(FILE *out, const struct doc_command *c)
     for (size_t i = 0; i < c->n_groups; i++) {
         const struct option_group *g = &c->groups[i];
         const struct option_row *row;
+        put_title(out, c, g);
         if (g->elsewhere)
             continue;
-        put_title(out, c, g);
         for (size_t at = 0; (row = option_group_next(g, &at)) != NULL;)
             put_row(out, row);
     }
