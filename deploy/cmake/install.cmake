@@ -18,5 +18,11 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
 install(FILES deploy/policy.yml DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 
 # The service: hammer-agent reached by a local socket, by root and the members of the group hammer.
-install(FILES deploy/systemd/hammer-agent.service DESTINATION ${HAMMER_UNIT_DIR})
+# Its unit names the program where it goes to.
+set(unit deploy/systemd/hammer-agent.service)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${unit})
+file(READ ${unit} unit_text)
+string(REPLACE "/usr/bin/" "${CMAKE_INSTALL_FULL_BINDIR}/" unit_text "${unit_text}")
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/hammer-agent.service CONTENT "${unit_text}")
+install(FILES ${CMAKE_BINARY_DIR}/hammer-agent.service DESTINATION ${HAMMER_UNIT_DIR})
 install(FILES deploy/systemd/hammer.conf DESTINATION ${HAMMER_SYSUSERS_DIR})
