@@ -41,7 +41,7 @@ run_load() {
     user=$1
     shift
     status=0
-    setpriv --reuid="$user" --regid="$user" --clear-groups -- \
+    setpriv --reuid="$user" --regid="$user" --clear-groups env HOME=/nonexistent \
         hammer-ctl run "$@" -r 200 -d 1 -c 4 "$url" >/tmp/report 2>/tmp/errors || status=$?
     # 4 is the verdict generator-limited: the machine was busy, the counts hold all the same.
     if [ "$status" -ne 0 ] && [ "$status" -ne 4 ]; then
@@ -80,6 +80,7 @@ done
 
 hammer-agent --check-config >/tmp/config || die "hammer-agent --check-config"
 grep -q 'ipc:///run/hammer/agent.sock' /tmp/config || die "it would listen on: $(cat /tmp/config)"
+grep -q 'loopback.*/etc/hammer/policy.yml' /tmp/config || die "its policy: $(cat /tmp/config)"
 hammer-agent selftest --seconds 1 >/tmp/selftest || die "hammer-agent selftest"
 
 say "running a load with a local agent, as nobody"
