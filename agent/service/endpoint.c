@@ -222,14 +222,23 @@ static void on_link(void *arg, struct link *l, enum link_event ev, const struct 
     after_event(s);
 }
 
+/* An agent may be held without a connection: its owner is away and may come back. */
+static size_t has_owner(const struct endpoint *s)
+{
+    const struct conn *c;
+    LIST_FOREACH (c, &s->conns, entry)
+        if (control_is_owner(s->control, c))
+            return 1;
+    return 0;
+}
+
 /* Idle strangers must not lock a controller out: the one that has been silent longest makes room. A
  * controller says HELLO at once. */
 static void make_room(struct endpoint *s)
 {
-    size_t owned = control_state(s->control) != AGENT_IDLE ? 1 : 0;
-    if (s->n_conns - owned < ENDPOINT_UNOWNED_MAX)
-        return;
     struct conn *c = oldest_stranger(s);
+    if (c == NULL || s->n_conns < ENDPOINT_UNOWNED_MAX + has_owner(s))
+        return;
     log_debug("link", "%s: dropped, %d connections are open without HELLO", link_peer(c->link),
               ENDPOINT_UNOWNED_MAX);
     conn_drop(c, 0);
