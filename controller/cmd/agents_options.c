@@ -31,55 +31,72 @@ static const struct option_row own_rows[] = {
 #define ROWS_MAX 32
 
 /* Those of run's flags that a list of agents understands. */
-static const char shared[] =
-    "agents inventory insecure-agents tls-ca tls-cert tls-key tls-crl debug help";
+#define SHARED "agents inventory insecure-agents tls-ca tls-cert tls-key tls-crl debug help"
 
+/* Without a word: our own, and some of run's. With "check": all of run's. */
 size_t agents_options_groups(struct option_group groups[])
 {
-    struct option_group run[CMD_GROUPS_MAX];
-    size_t n = 0, n_run = run_options_groups(run);
-    groups[n++] = (struct option_group){.title = "[flags]",
-                                        .text = "ask each agent what it is, without taking it",
-                                        .rows = own_rows,
-                                        .n = OWN_N,
-                                        .word = ""};
-    groups[n] = run[n_run - 1];
-    groups[n].title = NULL;
-    groups[n].names = shared;
-    groups[n++].word = "";
-    for (size_t i = 0; i < n_run && n < CMD_GROUPS_MAX; i++) {
-        groups[n] = run[i];
-        groups[n].title = i == 0 ? "check [flags of run] URL" : NULL;
-        groups[n].text = i == 0 ? "say whether that run would start" : NULL;
-        groups[n].word = "check";
-        groups[n++].elsewhere = true;
+    struct option_group run[RUN_OPTIONS_GROUPS];
+    size_t n = run_options_groups(run);
+    groups[0] = (struct option_group){.title = "[flags]",
+                                      .text = "ask each agent what it is, without taking it",
+                                      .rows = own_rows,
+                                      .n = OWN_N,
+                                      .word = ""};
+    groups[1] = run[n - 1];
+    groups[1].title = NULL;
+    groups[1].names = SHARED;
+    groups[1].word = "";
+    for (size_t i = 0; i < n; i++) {
+        groups[2 + i] = run[i];
+        groups[2 + i].title = i == 0 ? "check [flags of run] URL" : NULL;
+        groups[2 + i].text = i == 0 ? "say whether that run would start" : NULL;
+        groups[2 + i].word = "check";
+        groups[2 + i].elsewhere = true;
+    }
+    return 2 + n;
+}
+
+static size_t list_rows(struct option_row rows[ROWS_MAX])
+{
+    struct option_group groups[CMD_GROUPS_MAX];
+    size_t n = 0;
+    agents_options_groups(groups);
+    for (size_t g = 0; g < 2; g++) {
+        const struct option_row *row;
+        for (size_t at = 0; n < ROWS_MAX && (row = option_group_next(&groups[g], &at)) != NULL;)
+            rows[n++] = *row;
     }
     return n;
 }
 
-/* Without check. */
-static size_t list_rows(struct option_row rows[ROWS_MAX])
+static void check_help(void)
 {
-    struct option_group groups[CMD_GROUPS_MAX];
-    const struct option_row *row;
-    size_t n_groups = agents_options_groups(groups), n = 0;
-    for (size_t g = 0; g < n_groups; g++)
-        for (size_t at = 0; groups[g].word[0] == '\0' && n < ROWS_MAX &&
-                            (row = option_group_next(&groups[g], &at)) != NULL;)
-            rows[n++] = *row;
-    return n;
+    struct option_group groups[RUN_OPTIONS_GROUPS];
+    printf("usage: hammer-ctl agents check [flags of run] URL\n\n"
+           "Would a run with these flags start? Asks its agents and makes the preflight that run "
+           "makes;\nsends nothing to the target.\n");
+    for (size_t i = 0; i < run_options_groups(groups); i++) {
+        printf("\n%s:\n", groups[i].title);
+        option_help(groups[i].rows, groups[i].n, stdout);
+    }
+    printf("\nExit codes: 0 it would start, 1 bad input, 2 it would not.\n");
 }
 
-void agents_options_help(void)
+void agents_options_help(const struct agents_options *o)
 {
     struct option_row rows[ROWS_MAX];
+    if (o->check) {
+        check_help();
+        return;
+    }
     printf("usage: hammer-ctl agents [flags]\n"
            "       hammer-ctl agents check [flags of run] URL\n\n"
            "agents asks each agent what it is, without taking it. agents check takes the command "
            "line of\na run and says whether it would start.\n\n");
     option_help(rows, list_rows(rows), stdout);
-    printf("\nExit codes: 0 every agent was reached, and reaches the target; for check: the run "
-           "would\nstart. 1 bad input. 2 otherwise.\n");
+    printf("\nExit codes: 0 every agent was reached, and reaches the target; 1 bad input; 2 "
+           "otherwise.\n");
 }
 
 /* --- the target ----------------------------------------------------------------------------- */
@@ -104,13 +121,8 @@ static enum err parse_words(const struct option_row *rows, size_t n, int argc, c
                             struct agents_options *o, const char **rest, size_t *n_rest,
                             struct errmsg *msg)
 {
-    enum err e = run_options_defaults(&o->run, msg);
-    o->run.local_set = false; /* a default of run, which has no meaning here */
-    if (e == ERR_OK)
-        e = option_environment(rows, n, o, msg);
-    if (e == ERR_OK)
-        e = option_parse(rows, n, argc, argv, o, rest, (size_t)argc, n_rest, msg);
-    if (e == ERR_OK && o->run.local_set)
+    enum err e = run_options_words(rows, n, argc, argv, &o->run, rest, n_rest, msg);
+    if (e == ERR_OK && o->check && o->run.local_set)
         e = errmsg_set(msg, ERR_INVALID,
                        "--local: accepted are agents that are there already (--agents)");
     if (e == ERR_OK && o->run.agents == NULL) {

@@ -20,7 +20,7 @@ struct agents_options {
 enum err agents_options_parse(int argc, char **argv, struct agents_options *o,
                               struct inventory *inv, struct errmsg *msg) MUST_CHECK;
 size_t agents_options_groups(struct option_group groups[]);
-void agents_options_help(void);
+void agents_options_help(const struct agents_options *o);
 void agents_options_clear(struct agents_options *o);
 
 #endif

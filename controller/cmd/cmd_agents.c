@@ -145,7 +145,7 @@ static int exec(int argc, char **argv)
     int code = EXIT_BAD_INPUT;
     enum err e = agents_options_parse(argc, argv, &s.options, &s.inventory, &msg);
     if (e == ERR_OK && s.options.run.help) {
-        agents_options_help();
+        agents_options_help(&s.options);
         code = 0;
     } else if (e == ERR_OK) {
         log_open("hammer-ctl", s.options.run.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);

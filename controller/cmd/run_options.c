@@ -125,7 +125,8 @@ static const struct option_row own_rows[] = {
      .meta = "TEXT",
      .accepted = "a text",
      .text = "name of the run, kept in the report"},
-    FLAG(json, "json", "", "print the report as JSON (schema hammer.report/1) instead of text"),
+    FLAG(json, "json", "",
+         "print JSON (schema hammer.report/1, of agents hammer.agents/1) instead of text"),
     {.name = "output",
      .aliases = "-o",
      .type = OPTION_LIST,
@@ -179,20 +180,18 @@ static const struct option_row own_rows[] = {
 
 #define OWN_N (sizeof own_rows / sizeof own_rows[0])
 
-#define GROUPS 2
-
 size_t run_options_groups(struct option_group groups[])
 {
     groups[0] = (struct option_group){.title = "The load"};
     groups[0].rows = plan_options(&groups[0].n);
     groups[1] = (struct option_group){.title = "Agents and report", .rows = own_rows, .n = OWN_N};
-    return GROUPS;
+    return RUN_OPTIONS_GROUPS;
 }
 
 /* The plan's rows and our own in one table; freed by the caller. */
 struct option_row *run_options_rows(size_t *n)
 {
-    struct option_group groups[GROUPS];
+    struct option_group groups[RUN_OPTIONS_GROUPS];
     run_options_groups(groups);
     *n = groups[0].n + groups[1].n;
     struct option_row *rows = mem_calloc(*n, sizeof *rows);
@@ -203,7 +202,7 @@ struct option_row *run_options_rows(size_t *n)
 
 void run_options_help(void)
 {
-    struct option_group groups[GROUPS];
+    struct option_group groups[RUN_OPTIONS_GROUPS];
     printf("usage: hammer-ctl run [flags] URL\n");
     for (size_t i = 0; i < run_options_groups(groups); i++) {
         printf("\n%s:\n", groups[i].title);
@@ -305,13 +304,12 @@ static void forget_environment(void)
     secret_source_forget("HAMMER_URL");
 }
 
-static enum err load_secrets(struct run_options *o, struct option_list *from_environment,
-                             struct errmsg *msg)
+static enum err load_secrets(struct run_options *o, struct errmsg *msg)
 {
     enum err e = secret_options_check(&o->secrets, &o->plan.headers, msg);
     if (e != ERR_OK)
         return e;
-    return secret_options_load(&o->secrets, from_environment, &o->plan.headers, msg);
+    return secret_options_load(&o->secrets, &o->from_environment, &o->plan.headers, msg);
 }
 
 /* The file is needed for groups only, and then it must be there. */
@@ -349,38 +347,20 @@ enum err run_options_agents(const struct run_options *o, struct inventory *inv, 
     return e;
 }
 
-enum err run_options_defaults(struct run_options *o, struct errmsg *msg)
+/* No file is fine. */
+static enum err read_defaults(struct run_options *o, struct errmsg *msg)
 {
     char path[PATH_MAX];
+    struct errmsg why = {{0}};
     size_t n;
     if (!config_path("ctl.yml", path, sizeof path))
         return ERR_OK;
     struct option_row *rows = run_options_rows(&n);
-    enum err e = option_file(rows, n, path, o, msg);
+    enum err e = option_file(rows, n, path, o, &why);
     mem_free(rows);
     if (e == ERR_OK)
-        e = secret_options_check_file(&o->secrets, &o->plan.headers, path, msg);
-    if (e != ERR_NOT_FOUND)
-        return e;
-    *msg = (struct errmsg){{0}};
-    return ERR_OK;
-}
-
-enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
-                           struct inventory *inv, struct errmsg *msg)
-{
-    enum err e = take_url(o, rest, n_rest, msg);
-    if (e == ERR_OK)
-        e = plan_check(&o->plan, msg);
-    if (e == ERR_OK)
-        e = check_outputs(&o->outputs, msg);
-    if (e == ERR_OK && o->agents != NULL && o->local_set)
-        e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
-    if (e == ERR_OK && o->agents != NULL)
-        e = run_options_agents(o, inv, msg);
-    if (e == ERR_OK)
-        e = check_connections(&o->plan, o->agents != NULL ? inv->n : o->local, msg);
-    return e;
+        return secret_options_check_file(&o->secrets, &o->plan.headers, path, msg);
+    return e == ERR_NOT_FOUND ? ERR_OK : errmsg_set(msg, e, "%s", why.text);
 }
 
 /* Of --agents and --local the defaults file may have one and the user's words the other: the user's
@@ -395,32 +375,56 @@ static void settle_agents(struct run_options *o, bool file_agents, bool file_loc
     }
 }
 
-enum err run_options_parse(int argc, char **argv, struct run_options *o, struct inventory *inv,
+enum err run_options_words(const struct option_row *rows, size_t n, int argc, char **argv,
+                           struct run_options *o, const char **rest, size_t *n_rest,
                            struct errmsg *msg)
 {
-    size_t n, n_rest = 0, words = argc > 0 ? (size_t)argc : 1;
-    const char **rest = mem_calloc(words, sizeof *rest);
-    *o = (struct run_options){.local = 1};
-    plan_defaults(&o->plan);
-    struct option_row *rows = run_options_rows(&n);
-    enum err e = run_options_defaults(o, msg);
+    enum err e = read_defaults(o, msg);
     bool file_agents = o->agents_set, file_local = o->local_set;
     o->agents_set = o->local_set = false;
     if (e == ERR_OK)
         e = option_environment(rows, n, o, msg);
-    struct option_list from_environment = o->plan.headers; /* and from the file */
+    o->from_environment = o->plan.headers;
     o->plan.headers = (struct option_list){0};
     if (e == ERR_OK)
-        e = option_parse(rows, n, argc, argv, o, rest, words, &n_rest, msg);
+        e = option_parse(rows, n, argc, argv, o, rest, argc > 0 ? (size_t)argc : 1, n_rest, msg);
     settle_agents(o, file_agents, file_local);
-    if (e == ERR_OK && !o->help)
-        e = load_secrets(o, &from_environment, msg);
-    if (e == ERR_OK && !o->help)
-        e = run_options_check(o, rest, n_rest, inv, msg);
+    return e;
+}
+
+enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
+                           struct inventory *inv, struct errmsg *msg)
+{
+    enum err e = load_secrets(o, msg);
+    if (e == ERR_OK)
+        e = take_url(o, rest, n_rest, msg);
+    if (e == ERR_OK)
+        e = plan_check(&o->plan, msg);
+    if (e == ERR_OK)
+        e = check_outputs(&o->outputs, msg);
+    if (e == ERR_OK && o->agents != NULL && o->local_set)
+        e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
+    if (e == ERR_OK && o->agents != NULL)
+        e = run_options_agents(o, inv, msg);
+    if (e == ERR_OK)
+        e = check_connections(&o->plan, o->agents != NULL ? inv->n : o->local, msg);
     if (o->plan.headers.n > 0)
         host_no_core_files();
     forget_environment();
-    option_list_clear(&from_environment);
+    return e;
+}
+
+enum err run_options_parse(int argc, char **argv, struct run_options *o, struct inventory *inv,
+                           struct errmsg *msg)
+{
+    size_t n, n_rest = 0;
+    const char **rest = mem_calloc(argc > 0 ? (size_t)argc : 1, sizeof *rest);
+    *o = (struct run_options){.local = 1};
+    plan_defaults(&o->plan);
+    struct option_row *rows = run_options_rows(&n);
+    enum err e = run_options_words(rows, n, argc, argv, o, rest, &n_rest, msg);
+    if (e == ERR_OK && !o->help)
+        e = run_options_check(o, rest, n_rest, inv, msg);
     mem_free(rows);
     mem_free(rest);
     return e;
@@ -429,6 +433,7 @@ enum err run_options_parse(int argc, char **argv, struct run_options *o, struct 
 void run_options_clear(struct run_options *o)
 {
     secret_options_clear(&o->secrets);
+    option_list_clear(&o->from_environment);
     option_clear(own_rows, OWN_N, o);
     plan_clear(&o->plan);
 }

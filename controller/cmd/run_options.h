@@ -22,6 +22,7 @@ struct run_options {
     bool local_set, agents_set;
     char *name;
     struct option_list outputs;
+    struct option_list from_environment; /* headers of the file and of HAMMER_HEADER */
     struct secret_options secrets;
     struct coord_patience patience;
     bool json, spectrum, uncorrected, verbose, quiet, debug, insecure_agents, help;
@@ -31,17 +32,22 @@ struct run_options {
  * argv, and checks everything. *inv is filled when --agents was given. */
 enum err run_options_parse(int argc, char **argv, struct run_options *o, struct inventory *inv,
                            struct errmsg *msg) MUST_CHECK;
-/* Everything in one table, for commands that take some of these flags; the caller's (mem_free). */
+/* For commands that take some of these flags, or all: every row in one table, the caller's
+ * (mem_free). */
 struct option_row *run_options_rows(size_t *n);
-/* What the defaults file says, into *o; no file is fine. */
-enum err run_options_defaults(struct run_options *o, struct errmsg *msg) MUST_CHECK;
-/* The rest of what argv and environment cannot do: URL and plan, outputs, agents. */
+/* The defaults file (against all rows), then environment and argv against `rows`, whose target
+ * begins with *o: zeroed but for local 1 and plan_defaults. */
+enum err run_options_words(const struct option_row *rows, size_t n, int argc, char **argv,
+                           struct run_options *o, const char **rest, size_t *n_rest,
+                           struct errmsg *msg) MUST_CHECK;
+/* What comes after run_options_words: secrets, URL and plan, outputs, agents. */
 enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
                            struct inventory *inv, struct errmsg *msg) MUST_CHECK;
 /* The agents that --agents names, those of groups ("@lab", "@all") from the inventory file. */
 enum err run_options_agents(const struct run_options *o, struct inventory *inv,
                             struct errmsg *msg) MUST_CHECK;
-/* The plan's flags and run's own; returns how many groups it filled in (2). */
+/* The plan's flags and, last, run's own; returns how many groups it filled in. */
+#define RUN_OPTIONS_GROUPS 2
 size_t run_options_groups(struct option_group groups[]);
 void run_options_help(void);
 void run_options_clear(struct run_options *o);

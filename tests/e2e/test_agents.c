@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +210,27 @@ START_TEST(test_asking_disturbs_no_run)
     ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(r, "totals"), "ok")), 800);
     json_decref(r);
     process_end(&run);
+}
+END_TEST
+
+/* The agent waits for an owner that has no connection any more: it can still be asked, and by many.
+ */
+START_TEST(test_agent_whose_controller_was_killed)
+{
+    struct process run;
+    process_start(&run, "hammer-ctl",
+                  (const char *const[]){"run", "--agents", both, "-r", "100", "-d", "60s", "-c",
+                                        "8", "--json", target.url, NULL});
+    json_decref(wait_running());
+    process_signal(&run, SIGKILL);
+    ck_assert_int_eq(process_wait(&run, 5000), 137);
+    process_end(&run);
+    for (int i = 0; i < 3; i++) {
+        struct process p;
+        ctl(&p, 0, (const char *const[]){"agents", "--agents", both, NULL});
+        process_end(&p);
+    }
+    ck_assert(process_alive(&agents[0].process) && process_alive(&agents[1].process));
 }
 END_TEST
 
@@ -453,6 +475,12 @@ START_TEST(test_what_cannot_work_is_refused)
         (const char *const[]){"agents", "check", "--agents", both, "-r", "10", target.url, NULL});
     has(p.out, "preflight passed");
     process_end(&p);
+    ctl(&p, 1,
+        (const char *const[]){"agents", "check", "--agents", both, "-H",
+                              "Authorization: Basic c2VjcmV0", target.url, NULL});
+    has(p.err, "Authorization");
+    ck_assert_ptr_null(strstr(p.err, "c2VjcmV0"));
+    process_end(&p);
     ck_assert_uint_eq(log_size(), 0);
 }
 END_TEST
@@ -537,6 +565,7 @@ int main(void)
     tcase_add_test(t, test_unreachable_agent);
     tcase_add_test(t, test_targets_that_cannot_be);
     tcase_add_test(t, test_asking_disturbs_no_run);
+    tcase_add_test(t, test_agent_whose_controller_was_killed);
     tcase_add_test(t, test_an_asker_may_not_stay);
     tcase_add_test(t, test_flood_of_questions);
     tcase_add_test(t, test_mixed_versions);
