@@ -77,6 +77,7 @@ static json_t *json_holder(const struct msg_info *info)
     set(o, "held_ms", integer(info->held_ms));
     set(o, "lease_left_ms", integer(info->lease_left_ms));
     set(o, "run", text(info->run));
+    set(o, "orphan", json_boolean(info->orphan != 0));
     return o;
 }
 

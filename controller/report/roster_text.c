@@ -71,6 +71,9 @@ static void write_holder(const struct msg_info *info, FILE *out)
         snprintf(run, sizeof run, ", run %.8s", info->run);
     snprintf(text, sizeof text, "%s for %" PRIu64 " s%s, lease ends in %" PRIu64 " s", info->holder,
              info->held_ms / 1000, run, (info->lease_left_ms + 999) / 1000);
+    if (info->orphan)
+        snprintf(text, sizeof text, "%s, gone for too long%s: its results are kept", info->holder,
+                 run);
     wrapped(out, "      held by ", text);
 }
 

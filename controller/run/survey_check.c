@@ -29,10 +29,16 @@ static void check_holder(struct check *c, size_t i)
     char text[400];
     if (info->state == AGENT_IDLE)
         return;
-    snprintf(text, sizeof text,
-             "it is busy: held by %s for %" PRIu64 " s (free in at most %" PRIu64
-             " s when that one is gone); wait for it, or leave the agent out",
-             info->holder, info->held_ms / 1000, (info->lease_left_ms + 999) / 1000);
+    if (info->orphan)
+        snprintf(text, sizeof text,
+                 "it keeps the results of run %.8s for %s, who has been gone too long: hammer-ctl "
+                 "attach %.8s there finishes its report, --force drops them",
+                 info->run, info->holder, info->run);
+    else
+        snprintf(text, sizeof text,
+                 "it is busy: held by %s for %" PRIu64 " s (free in at most %" PRIu64
+                 " s when that one is gone); wait for it, or leave the agent out",
+                 info->holder, info->held_ms / 1000, (info->lease_left_ms + 999) / 1000);
     tell(c, true, i, text);
 }
 

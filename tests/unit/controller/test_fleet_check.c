@@ -223,6 +223,8 @@ START_TEST(test_holders)
     a.agents[1].info.lease_left_ms = 8500;
     snprintf(a.agents[1].info.holder, sizeof a.agents[1].info.holder, "u@h:1");
     expect_asked(&a, 1, 0, "agent a2: it is busy: held by u@h:1 for 12 s (free in at most 9 s");
+    a.agents[1].info.orphan = 1;
+    expect_asked(&a, 1, 0, "for u@h:1, who has been gone too long: hammer-ctl attach");
 }
 END_TEST
 
