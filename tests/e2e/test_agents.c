@@ -521,7 +521,7 @@ START_TEST(test_inventory_and_defaults)
     has(p.err, "no agents: accepted is --agents LIST, or an inventory file (/");
     process_end(&p);
     snprintf(text, sizeof text,
-             "agents:\n  - {name: a1, address: '%s'}\n"
+             "agents:\n  - {address: 'tcp://%s', groups: [one]}\n"
              "  - {address: '%s', weight: 3, groups: [big]}\n",
              agents[0].address, agents[1].address);
     write_file(folder, "agents.yml", text);
@@ -538,7 +538,7 @@ START_TEST(test_inventory_and_defaults)
     expect_rate((const char *const[]){"run", "--local", "2", target.url, NULL}, "30/s", 2);
     unsetenv("HAMMER_RATE");
     ctl(&p, 1, (const char *const[]){"run", "--agents", "@small", target.url, NULL});
-    has(p.err, "accepted are @all, @big");
+    has(p.err, "accepted are @all, @one, @big");
     process_end(&p);
     write_file(folder, "ctl.yml", "rate: fast\n");
     snprintf(where, sizeof where, "%s/hammer/ctl.yml:1:7: ", folder);

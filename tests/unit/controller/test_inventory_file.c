@@ -22,7 +22,7 @@ static const char full[] =
     "agents:\n"
     "  - {name: a1, address: \"127.0.0.1:7401\", weight: 2, groups: [lab, x]}\n"
     "  - name: a2\n"
-    "    address: tcp://127.0.0.1:7402\n"
+    "    address: 127.0.0.1:7402\n"
     "    groups: [lab]\n"
     "  - address: ipc:///run/hammer/agent.sock\n"
     "  - address: '[::1]'\n"
@@ -45,9 +45,9 @@ START_TEST(test_groups)
     char *all = NULL;
     ck_assert_msg(parse(full, &f, &msg) == ERR_OK, "%s", msg.text);
     ck_assert_uint_eq(f.n, 4);
-    expands(&f, "@lab", "a1@127.0.0.1:7401*2,a2@tcp://127.0.0.1:7402");
+    expands(&f, "@lab", "a1@127.0.0.1:7401*2,a2@127.0.0.1:7402");
     expands(&f, " @x , localhost", "a1@127.0.0.1:7401*2,[::1], localhost");
-    expands(&f, "@lab,@x", "a1@127.0.0.1:7401*2,a2@tcp://127.0.0.1:7402,[::1]"); /* a1 once */
+    expands(&f, "@lab,@x", "a1@127.0.0.1:7401*2,a2@127.0.0.1:7402,[::1]"); /* a1 once */
     expands(&f, "127.0.0.1", "127.0.0.1");
     expands(&f, ",", ","); /* left to --agents to refuse */
     ck_assert_int_eq(inventory_file_expand(&f, "@all", &all, &msg), ERR_OK);
