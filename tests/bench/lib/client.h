@@ -10,7 +10,7 @@
 #include "common/units.h"
 #include "tests/bench/lib/reader.h"
 
-/* What the three small load clients share: options, connections, one send and one recv a request,
+/* What the small load clients share: options, connections, one send and one recv a request,
  * the line of figures at the end. Single-threaded; whatever fails ends the process with 2. */
 
 struct client_options {
