@@ -60,6 +60,7 @@ struct worker {
     bool lease_lost, overran, forbidden; /* why it ended */
     uint64_t lease_ns;
     uint64_t t0_ns;          /* NS_NEVER = not armed */
+    uint64_t limit_ns;       /* nothing is sent from then on; NS_NEVER = no limit, or it is over */
     uint64_t first_interval; /* where the current part begins */
     uint64_t next_interval;  /* the first one whose end has not come yet */
     struct usage usage;      /* at the begin of the current part */
@@ -176,8 +177,11 @@ static void report(struct worker *w, uint64_t now_ns)
 static void do_arm(struct worker *w, const struct command *c)
 {
     engine_start(w->engine, c->ns);
-    if (w->t0_ns == NS_NEVER && engine_phase(w->engine) == ENGINE_WAITING)
-        w->t0_ns = c->ns;
+    if (w->t0_ns != NS_NEVER || engine_phase(w->engine) != ENGINE_WAITING)
+        return;
+    w->t0_ns = c->ns;
+    if (w->cfg.send_limit_ns != 0)
+        w->limit_ns = clock_add(c->ns, w->cfg.send_limit_ns);
 }
 
 static void do_halt(struct worker *w, const struct command *c)
@@ -268,23 +272,14 @@ static uint64_t (*const waits[])(struct worker *w, const struct spin_step *step,
     [SPIN_WATCH] = watch_clock,
 };
 
-/* Until when it may send; of no interest once it does not. */
-static uint64_t send_limit(const struct worker *w)
-{
-    if (w->cfg.send_limit_ns == 0 || w->t0_ns == NS_NEVER ||
-        engine_phase(w->engine) >= ENGINE_DRAINING)
-        return NS_NEVER;
-    return clock_add(w->t0_ns, w->cfg.send_limit_ns);
-}
-
 static uint64_t wait_for_work(struct worker *w)
 {
     uint64_t wake_ns = engine_wake(w->engine);
-    uint64_t boundary_ns = boundary(w), limit_ns = send_limit(w);
+    uint64_t boundary_ns = boundary(w);
     if (wake_ns > boundary_ns)
         wake_ns = boundary_ns;
-    if (wake_ns > limit_ns)
-        wake_ns = limit_ns;
+    if (wake_ns > w->limit_ns)
+        wake_ns = w->limit_ns;
     if (wake_ns > w->lease_ns && !w->final)
         wake_ns = w->lease_ns;
     uint64_t now_ns = clock_mono_ns();
@@ -303,14 +298,15 @@ static void check_lease(struct worker *w, uint64_t now_ns)
 /* After the pump: a plan that ends at the limit itself has ended by now. */
 static void check_policy(struct worker *w, uint64_t now_ns)
 {
-    if (engine_phase(w->engine) == ENGINE_ENDED)
-        return;
+    if (now_ns >= w->limit_ns) {
+        w->limit_ns = NS_NEVER;
+        w->overran = engine_phase(w->engine) < ENGINE_DRAINING;
+        if (w->overran)
+            engine_stop(w->engine, now_ns, w->cfg.timeout_ns);
+    }
     if (engine_forbidden(w->engine) && !w->forbidden) {
         w->forbidden = true;
-        engine_stop(w->engine, now_ns, 0);
-    } else if (now_ns >= send_limit(w)) {
-        w->overran = true;
-        engine_stop(w->engine, now_ns, w->cfg.timeout_ns);
+        engine_stop(w->engine, now_ns, 0); /* does nothing where it has ended */
     }
 }
 
@@ -401,7 +397,7 @@ enum err worker_start(const struct worker_config *cfg, struct worker **out, stru
 {
     struct worker *w = mem_calloc(1, sizeof *w);
     w->cfg = *cfg;
-    w->t0_ns = NS_NEVER;
+    w->t0_ns = w->limit_ns = NS_NEVER;
     w->lease_ns = cfg->lease_ns != 0 ? cfg->lease_ns : NS_NEVER;
     enum err e = build(w, msg);
     int rc = e == ERR_OK ? create_thread(w) : 0;
