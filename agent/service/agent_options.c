@@ -66,7 +66,7 @@ static const struct option_row rows[] = {
      .text = "allow load to these addresses too (repeatable; default: loopback only)"},
     A_FILE(audit, "audit",
            "append who ran what to FILE, one JSON object a line (default: audit.jsonl in "
-           "$STATE_DIRECTORY, which systemd sets; else none)"),
+           "$STATE_DIRECTORY, which systemd sets; else the log)"),
     A_FILE(tls_ca, "tls-ca",
            "certificates trusted to sign controllers (the four: $CREDENTIALS_DIRECTORY first, "
            "then " AGENT_PKI_DEFAULT "; default: ca.crt)"),

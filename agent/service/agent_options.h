@@ -23,7 +23,7 @@ struct agent_options {
     char *port_file;
     char *name;
     char *state;
-    char *policy, *audit; /* files; NULL = none */
+    char *policy, *audit; /* files; NULL = loopback only, the log */
     char *tls_ca, *tls_cert, *tls_key, *tls_crl;
     struct option_list allow;
     char *cpu;

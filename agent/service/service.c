@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "agent/service/audit.h"
 #include "agent/service/endpoint.h"
 #include "agent/service/notify.h"
 #include "agent/service/selftest.h"
@@ -21,6 +22,7 @@ struct service {
     struct loop *loop;
     struct endpoint *endpoint;
     struct notify *notify;
+    struct audit *audit;         /* NULL for a spawned agent: its controller is its user's */
     struct loop_timer *reminder; /* of --insecure-listen */
 };
 
@@ -78,6 +80,9 @@ static void on_reload(int signo, void *arg)
     setup_reload(s->setup, &replaced);
     endpoint_set_policy(s->endpoint, s->setup->policy);
     mem_free(replaced);
+    struct errmsg msg = {{0}};
+    if (s->audit != NULL && audit_reopen(s->audit, &msg) != ERR_OK)
+        log_error("reload", "%s; the old audit file stays in use", msg.text);
     log_info("main", "reloaded");
     notify_ready(s->notify);
 }
@@ -110,6 +115,7 @@ static enum err open_endpoint(struct service *s, struct errmsg *msg)
                                   .url = o->listen,
                                   .name = o->name != NULL ? o->name : name,
                                   .tls = setup->tls,
+                                  .audit = s->audit,
                                   .tested_rate = tested_rate(o),
                                   .insecure = setup->listen == LISTEN_INSECURE,
                                   .once = o->once,
@@ -125,15 +131,17 @@ static enum err start(struct service *s, struct errmsg *msg)
         int signo;
         loop_signal_fn fn;
     } signals[] = {{SIGTERM, on_terminate}, {SIGINT, on_terminate}, {SIGHUP, on_reload}};
-    const char *port_file = s->setup->options.port_file;
-    enum err e = open_endpoint(s, msg);
+    const struct agent_options *o = &s->setup->options;
+    enum err e = o->once ? ERR_OK : audit_open(o->audit, &s->audit, msg);
+    if (e == ERR_OK)
+        e = open_endpoint(s, msg);
     size_t n = sizeof signals / sizeof signals[0];
-    if (s->setup->options.once)
+    if (o->once)
         n--; /* a spawned agent has no file to read again: it goes with the terminal */
     for (size_t i = 0; e == ERR_OK && i < n; i++)
         e = loop_signal(s->loop, signals[i].signo, signals[i].fn, s);
-    if (e == ERR_OK && port_file != NULL)
-        e = write_port_file(port_file, endpoint_url(s->endpoint), msg);
+    if (e == ERR_OK && o->port_file != NULL)
+        e = write_port_file(o->port_file, endpoint_url(s->endpoint), msg);
     if (e != ERR_OK)
         return e;
     log_info("main", "version %s listens on %s", HAMMER_VERSION, endpoint_url(s->endpoint));
@@ -159,6 +167,7 @@ enum err service_run(struct setup *setup, struct errmsg *msg)
     endpoint_free(s.endpoint);
     s.endpoint = NULL;
     loop_finish(s.loop); /* what was just sent may still have to leave */
+    audit_close(s.audit);
     notify_free(s.notify);
     loop_free(s.loop);
     return e;

@@ -101,5 +101,5 @@ void setup_describe(const struct setup *s, FILE *out)
     policy_summary(s->policy, policy, sizeof policy);
     fprintf(out, "listen   %s (%s)\n", o->listen, kinds[s->listen]);
     fprintf(out, "policy   %s (%s)\n", policy, o->policy != NULL ? o->policy : "no file");
-    fprintf(out, "audit    %s\n", o->audit != NULL ? o->audit : "none");
+    fprintf(out, "audit    %s\n", o->audit != NULL ? o->audit : "the log");
 }

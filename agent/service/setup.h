@@ -33,8 +33,8 @@ enum err setup_open(struct setup *s, int argc, char *const *argv, struct errmsg 
 /* Accepts the zeroed object. */
 void setup_close(struct setup *s);
 
-/* What SIGHUP may change: each of log level, policy, certificates and audit file on its own. What
- * cannot be read is logged and stays as it was. A policy that was replaced is given to the caller,
+/* What SIGHUP may change: each of log level, policy and certificates on its own. What cannot be
+ * read is logged and stays as it was. A policy that was replaced is given to the caller,
  * to be freed when nothing points to it any more; NULL = none was. */
 void setup_reload(struct setup *s, struct policy **replaced);
 

@@ -175,7 +175,7 @@ START_TEST(test_reload_of_a_policy)
     start_agent();
     start_run(agent.address, "200", "2s");
     wait_log("preparing run", 0);
-    write_file(policy, "targets: [{cidr: 192.0.2.0/24}]\n");
+    write_file(policy, "max_rate: 1\n");
     signal_and_wait("reloaded");
     int code = process_wait(&run, 20000);
     ck_assert_msg(code == 0 || code == 4, "%d %s", code, run.err);
@@ -191,6 +191,37 @@ START_TEST(test_reload_of_a_policy)
     signal_and_wait("reloaded");
     code = run_once();
     ck_assert(code == 0 || code == 4);
+}
+END_TEST
+
+static size_t count(const char *path, const char *text)
+{
+    char *all = file_read(path);
+    size_t n = 0;
+    for (const char *p = all; p != NULL && (p = strstr(p, text)) != NULL; p++)
+        n++;
+    mem_free(all);
+    return n;
+}
+
+/* What logrotate does: the file is moved away, SIGHUP, and the next lines are in a new one. */
+START_TEST(test_audit_is_reopened)
+{
+    char audit[96], moved[96], text[160];
+    snprintf(audit, sizeof audit, "%s/audit.jsonl", dir);
+    snprintf(moved, sizeof moved, "%s/audit.1", dir);
+    snprintf(text, sizeof text, "audit: %s\n", audit);
+    write_file(config, text);
+    target_start(&target, NULL);
+    start_agent();
+    run_once();
+    ck_assert_uint_eq(count(audit, "\"begin\""), 1);
+    ck_assert_int_eq(rename(audit, moved), 0);
+    signal_and_wait("reloaded");
+    run_once();
+    ck_assert_uint_eq(count(moved, "\"begin\""), 1);
+    ck_assert_uint_eq(count(audit, "\"begin\""), 1);
+    ck_assert_uint_eq(count(audit, "\"end\""), 1);
 }
 END_TEST
 
@@ -403,6 +434,7 @@ int main(void)
     tcase_add_test(t, test_reload_leaves_a_run_alone);
     tcase_add_test(t, test_reload_takes_effect);
     tcase_add_test(t, test_reload_of_a_policy);
+    tcase_add_test(t, test_audit_is_reopened);
     tcase_add_test(t, test_terminate_with_a_hung_target);
     tcase_add_test(t, test_terminate_with_a_hung_controller);
     tcase_add_test(t, test_local_socket);
