@@ -28,7 +28,7 @@ struct endpoint_config {
     const struct placement *placement; /* NULL = as it comes; outlives the endpoint */
     const char *url;                   /* where to listen */
     const char *name;                  /* agent's name, told to controllers */
-    const struct link_tls *tls;        /* for tls+tcp://; outlives the endpoint */
+    struct link_tls *tls;              /* for tls+tcp://; outlives the endpoint */
     uint64_t tested_rate;              /* of the self-test, told to controllers; 0 = unknown */
     bool insecure;                     /* whoever connects commands the load: told to controllers */
     bool once; /* spawned by a controller: stop the loop when its first owner is gone, or when
