@@ -88,7 +88,8 @@ static void print_next(const struct pki *p, const struct pki_options *o, const s
     printf(agent ? "\nBring them to the agent's host (here by the name of %s):\n"
                  : "\nTo use %s on another machine:\n",
            e->name);
-    printf("  ssh %s install -d -m 0700 %s\n", host, to);
+    /* The service reads crl.pem as a user of its own; the key is protected by its own mode. */
+    printf("  ssh %s install -d -m %s %s\n", host, agent ? "0755" : "0700", to);
     if (o->out != NULL)
         print_copy(o->out, "/*", host, agent ? AGENT_DIR "/" : CONTROLLER_DIR "/");
     else
