@@ -47,7 +47,7 @@ void setup_close(struct setup *s)
 
 static void keep(const char *what, const struct errmsg *msg)
 {
-    log_error("reload", "%s; the old %s stays in use", msg->text, what);
+    log_error("reload", "%s; the old %s in use", msg->text, what);
 }
 
 static void reload_options(struct setup *s)
@@ -55,7 +55,7 @@ static void reload_options(struct setup *s)
     struct agent_options fresh;
     struct errmsg msg = {{0}};
     if (agent_options_read(&fresh, s->argc, s->argv, &msg) != ERR_OK) {
-        keep("configuration", &msg);
+        keep("configuration stays", &msg);
         agent_options_clear(&fresh);
         return;
     }
@@ -73,7 +73,7 @@ static void reload_policy(struct setup *s, struct policy **replaced)
     struct policy *fresh;
     *replaced = NULL;
     if (open_policy(&s->options, &fresh, &msg) != ERR_OK) {
-        keep("policy", &msg);
+        keep("policy stays", &msg);
         return;
     }
     *replaced = s->policy;
