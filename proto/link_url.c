@@ -5,9 +5,10 @@
 #include <string.h>
 #include <sys/un.h>
 
-#define ACCEPTED "accepted: tcp://HOST:PORT, tcp://[IPV6]:PORT, ipc:///PATH"
+#define ACCEPTED "accepted: tcp://HOST:PORT, tcp://[IPV6]:PORT, tls+tcp://HOST:PORT, ipc:///PATH"
 
 static const char tcp_scheme[] = "tcp://";
+static const char tls_scheme[] = "tls+tcp://";
 static const char ipc_scheme[] = "ipc://";
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
@@ -23,6 +24,11 @@ static const char *after(const char *url, const char *scheme)
 const char *link_url_path(const char *url)
 {
     return after(url, ipc_scheme);
+}
+
+bool link_url_tls(const char *url)
+{
+    return after(url, tls_scheme) != NULL;
 }
 
 static enum err check_path(const char *url, const char *path, struct errmsg *msg)
@@ -79,7 +85,7 @@ static enum err check_host(const char *url, const char *host, enum link_url_use 
 
 enum err link_url_check(const char *url, enum link_url_use use, struct errmsg *msg)
 {
-    const char *host = after(url, tcp_scheme);
+    const char *host = after(url, link_url_tls(url) ? tls_scheme : tcp_scheme);
     if (host != NULL)
         return check_host(url, host, use, msg);
     const char *path = link_url_path(url);

@@ -8,8 +8,9 @@
 #include "common/err.h"
 
 /*
- * Addresses of links: "tcp://HOST:PORT", "tcp://[IPV6]:PORT", "ipc:///PATH". Checked here, because
- * nng's own parser takes nearly everything and fails much later with "address invalid". Pure.
+ * Addresses of links: "tcp://HOST:PORT", "tcp://[IPV6]:PORT", both with tls+tcp://, "ipc:///PATH".
+ * Checked here, because nng's own parser takes nearly everything and fails much later with "address
+ * invalid". Pure.
  */
 
 enum link_url_use {
@@ -22,6 +23,9 @@ enum err link_url_check(const char *url, enum link_url_use use, struct errmsg *m
 
 /* Path of an ipc URL, NULL for others. Points into `url`. */
 const char *link_url_path(const char *url);
+
+/* Is it a tls+tcp URL? */
+bool link_url_tls(const char *url);
 
 /* "tcp://127.0.0.1:7400" -> "tcp 127.0.0.1:7400", "ipc:///run/x" -> "ipc /run/x"; for logs. */
 void link_url_label(const char *url, char *buf, size_t cap);

@@ -30,7 +30,13 @@ static const struct {
     {"tcp://[]:1", false, false},
     {"tcp://::1:7400", false, false},
     {"tcp://", false, false},
-    {"tls+tcp://host:7400", false, false},
+    {"tls+tcp://host:7400", true, true},
+    {"tls+tcp://[::1]:7400", true, true},
+    {"tls+tcp://*:0", false, true},
+    {"tls+tcp://host", false, false},
+    {"tls+tcp://", false, false},
+    {"tls://host:7400", false, false},
+    {"tls+ipc:///run/x", false, false},
     {"http://host:7400", false, false},
     {"127.0.0.1:7400", false, false},
     {"", false, false},
@@ -74,6 +80,12 @@ START_TEST(test_labels_and_ports)
     ck_assert_str_eq(buf, "tcp://[::1]:1234");
     link_url_with_port("ipc:///a:b", 0, buf, sizeof buf);
     ck_assert_str_eq(buf, "ipc:///a:b");
+    link_url_label("tls+tcp://a:7400", buf, sizeof buf);
+    ck_assert_str_eq(buf, "tls+tcp a:7400");
+    link_url_with_port("tls+tcp://[::1]:0", 1234, buf, sizeof buf);
+    ck_assert_str_eq(buf, "tls+tcp://[::1]:1234");
+    ck_assert(link_url_tls("tls+tcp://a:1"));
+    ck_assert(!link_url_tls("tcp://a:1") && !link_url_tls("ipc:///tls+tcp://"));
     ck_assert_str_eq(link_url_path("ipc:///run/x"), "/run/x");
     ck_assert_ptr_null(link_url_path("tcp://a:1"));
 }
