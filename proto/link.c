@@ -5,10 +5,12 @@
 #include <sys/uio.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/sm.h"
 #include "proto/link_frame.h"
 #include "proto/link_nng.h"
+#include "proto/link_tls.h"
 #include "proto/link_url.h"
 
 /*
@@ -45,15 +47,20 @@ enum op {
 #define FRAME_MAX_DEFAULT 4096
 #define DIAL_RETRY_NS     (10 * NS_PER_MS)
 #define LINGER_NS         (200 * NS_PER_MS)
-#define SILENCE_GRACE_NS  (100 * NS_PER_MS)
+#define LINGER_TLS_NS     (1 * NS_PER_SEC)
+#define GRACE_NS          (100 * NS_PER_MS)
+#define TLS_CHECK_NS      (500 * NS_PER_MS)
 #define VECTORS           8 /* nng's limit for one operation */
 
 struct link {
     struct loop *loop;
     struct mailbox *box;
     struct loop_timer *timer;
-    nng_stream_dialer *dialer; /* NULL for an accepted link */
-    nng_stream *stream;        /* NULL until connected */
+    nng_stream_dialer *dialer;  /* NULL for an accepted link */
+    nng_stream *stream;         /* NULL until connected */
+    const struct link_tls *tls; /* NULL = plain */
+    char *server_name;          /* asked of a TLS peer; NULL for an accepted link */
+    bool spoken;                /* bytes of the peer came: a TLS handshake is behind us */
     struct link_op dial, rx, tx;
     struct frame_rx in;
     struct frame_tx out;
@@ -66,6 +73,7 @@ struct link {
     uint64_t silence_ns;  /* 0 = no watchdog */
     uint64_t heard_ns;    /* when bytes were last handled */
     bool suspected;       /* silent, in its grace period */
+    uint64_t gone_ns;     /* TLS: heard_ns when the socket was first seen dead, else NS_NEVER */
     char peer[LINK_LABEL_MAX];
 };
 
@@ -101,6 +109,7 @@ static void destroy(struct link *l)
         nng_stream_dialer_free(l->dialer);
     frame_rx_fini(&l->in);
     frame_tx_fini(&l->out);
+    mem_free(l->server_name);
     mem_free(l);
 }
 
@@ -108,6 +117,7 @@ static enum err build(struct loop *loop, enum state initial, struct link **out, 
 {
     struct link *l = mem_calloc(1, sizeof *l);
     l->loop = loop;
+    l->gone_ns = NS_NEVER;
     frame_rx_init(&l->in, FRAME_MAX_DEFAULT);
     frame_tx_init(&l->out);
     sm_init(&l->sm, states, STATES, initial, l->peer);
@@ -147,6 +157,25 @@ static void go_down(struct link *l, const char *reason)
     else
         nng_stream_dialer_close(l->dialer);
     emit(l, LINK_DOWN, &(struct link_info){.reason = reason});
+}
+
+/* A TLS handshake runs with the first bytes, long after "connected": a peer that was not heard yet
+ * has most likely refused it, or been refused. Not so when it said goodbye, which only a finished
+ * handshake allows and nng calls a refused connection, nor when a port was merely probed. */
+static void lost(struct link *l, int nng_error)
+{
+    struct errmsg why;
+    bool judged = nng_error == NNG_ECRYPTO || nng_error == NNG_EPEERAUTH || l->dialer != NULL;
+    if (nng_error == NNG_ECONNREFUSED) {
+        go_down(l, link_nng_reason(NNG_ECONNSHUT));
+    } else if (l->tls == NULL || l->spoken || !judged) {
+        go_down(l, link_nng_reason(nng_error));
+    } else {
+        link_tls_causes(l->tls, l->server_name, &why);
+        if (l->dialer == NULL) /* a dialler's owner tells; a listener's may not have seen it yet */
+            log_warn(l->peer, "%s", why.text);
+        go_down(l, why.text);
+    }
 }
 
 /* End of a flush; no owner any more. */
@@ -198,12 +227,13 @@ static void rx_done(struct link *l)
         return;
     }
     if (in_state(l, UP) && rv != 0) {
-        go_down(l, link_nng_reason(rv));
+        lost(l, rv);
         return;
     }
     if (!in_state(l, UP) && !in_state(l, FLUSHING))
         return;
     l->heard_ns = clock_mono_ns();
+    l->spoken = true;
     frame_rx_filled(&l->in, n);
     if (!deliver(l, l->rx.done_ns))
         return;
@@ -229,10 +259,11 @@ static void start_tx(struct link *l)
 }
 
 /* All is with the kernel. A close right now could still destroy it on its way: the peer's nng drops
- * what it has not read when it sees a hang-up. So the peer gets a moment to close first. */
+ * what it has not read when it sees a hang-up. So the peer gets a moment to close first, and a
+ * longer one with TLS: the engine may still hold 16 KiB and does not say so. */
 static void linger(struct link *l)
 {
-    uint64_t until = clock_add(clock_mono_ns(), LINGER_NS);
+    uint64_t until = clock_add(clock_mono_ns(), l->tls != NULL ? LINGER_TLS_NS : LINGER_NS);
     loop_timer_at(l->timer, until < l->deadline_ns ? until : l->deadline_ns);
 }
 
@@ -249,7 +280,7 @@ static void tx_done(struct link *l)
     } else if (in_state(l, FLUSHING)) {
         finish(l);
     } else {
-        go_down(l, link_nng_reason(rv));
+        lost(l, rv);
     }
 }
 
@@ -261,11 +292,19 @@ static void start_dial(struct link *l)
     nng_stream_dialer_dial(l->dialer, l->dial.aio);
 }
 
+/* Silence, and for TLS the regular look at the socket. */
+static void set_up_timer(struct link *l, uint64_t now)
+{
+    uint64_t at = l->silence_ns > 0 ? clock_add(l->heard_ns, l->silence_ns) : NS_NEVER;
+    uint64_t look = l->tls != NULL ? clock_add(now, TLS_CHECK_NS) : NS_NEVER;
+    loop_timer_at(l->timer, at < look ? at : look);
+}
+
 static void go_up(struct link *l)
 {
     sm_move(&l->sm, UP);
     l->heard_ns = clock_mono_ns();
-    loop_timer_at(l->timer, l->silence_ns > 0 ? clock_add(l->heard_ns, l->silence_ns) : NS_NEVER);
+    set_up_timer(l, l->heard_ns);
     start_rx(l);
     emit(l, LINK_UP, &(struct link_info){0});
 }
@@ -329,13 +368,41 @@ static void silence_timer(struct link *l, uint64_t now)
     uint64_t due = clock_add(l->heard_ns, l->silence_ns);
     if (now < due) {
         l->suspected = false;
-        loop_timer_at(l->timer, due);
+        set_up_timer(l, now);
     } else if (!l->suspected) {
         l->suspected = true;
-        loop_timer_at(l->timer, clock_add(now, SILENCE_GRACE_NS));
+        loop_timer_at(l->timer, clock_add(now, GRACE_NS));
     } else {
         go_down(l, tenths(&why, "silent for", l->silence_ns));
     }
+}
+
+/* nng loses the end of a TLS stream that comes while no read is queued, and the next read never
+ * ends. The socket knows. What the engine has decrypted before is still delivered: only a link
+ * without progress is over. */
+static bool is_gone(struct link *l, uint64_t now)
+{
+    if (l->tls == NULL || link_nng_connected(l->stream)) {
+        l->gone_ns = NS_NEVER;
+        return false;
+    }
+    if (l->gone_ns == l->heard_ns) {
+        lost(l, NNG_ECONNSHUT);
+        return true;
+    }
+    l->gone_ns = l->heard_ns;
+    loop_timer_at(l->timer, clock_add(now, GRACE_NS));
+    return true;
+}
+
+static void up_timer(struct link *l, uint64_t now)
+{
+    if (is_gone(l, now))
+        return;
+    if (l->silence_ns > 0)
+        silence_timer(l, now);
+    else
+        set_up_timer(l, now);
 }
 
 static void timer_fired(void *arg)
@@ -343,8 +410,8 @@ static void timer_fired(void *arg)
     struct link *l = arg;
     if (in_state(l, DIALING))
         dial_timer(l, clock_mono_ns());
-    else if (in_state(l, UP) && l->silence_ns > 0)
-        silence_timer(l, clock_mono_ns());
+    else if (in_state(l, UP))
+        up_timer(l, clock_mono_ns());
     else if (in_state(l, FLUSHING))
         finish(l);
 }
@@ -362,22 +429,49 @@ static void received(void *arg, struct letter *letter)
 
 /* --- the owner's side ------------------------------------------------------------------------- */
 
+static enum err dial_tls(struct link *l, const char *url, const struct link_options *o,
+                         struct errmsg *msg)
+{
+    nng_tls_config *c = NULL;
+    if (!link_url_tls(url))
+        return ERR_OK;
+    if (o == NULL || o->tls == NULL)
+        return errmsg_set(msg, ERR_INVALID,
+                          "address \"%s\": tls+tcp needs a CA, a certificate and a key", url);
+    enum err e = link_tls_dial_config(o->tls, o->server_name, &c, msg);
+    if (e != ERR_OK)
+        return e;
+    int rv = nng_stream_dialer_set_ptr(l->dialer, NNG_OPT_TLS_CONFIG, c);
+    nng_tls_config_free(c); /* the dialer holds it */
+    l->tls = o->tls;
+    l->server_name = mem_strdup(o->server_name);
+    return rv == 0 ? ERR_OK : errmsg_set(msg, ERR_SYSTEM, "TLS: %s", link_nng_reason(rv));
+}
+
+static enum err open_dialer(struct link *l, const char *url, const struct link_options *o,
+                            struct errmsg *msg)
+{
+    int rv = nng_stream_dialer_alloc(&l->dialer, url);
+    if (rv != 0)
+        return errmsg_set(msg, ERR_INVALID, "address \"%s\": %s", url, link_nng_reason(rv));
+    return dial_tls(l, url, o, msg);
+}
+
 enum err link_dial(struct loop *loop, const char *url, const struct link_options *o,
                    uint64_t timeout_ms, link_fn fn, void *arg, struct link **out,
                    struct errmsg *msg)
 {
-    (void)o; /* nothing in it is for tcp:// and ipc:// */
     struct link *l = NULL;
     enum err e = link_url_check(url, LINK_URL_DIAL, msg);
     if (e == ERR_OK)
         e = build(loop, DIALING, &l, msg);
     if (e != ERR_OK)
         return e;
-    int rv = nng_stream_dialer_alloc(&l->dialer, url);
-    if (rv != 0) {
+    e = open_dialer(l, url, o, msg);
+    if (e != ERR_OK) {
         sm_move(&l->sm, CLOSED);
         destroy(l);
-        return errmsg_set(msg, ERR_INVALID, "address \"%s\": %s", url, link_nng_reason(rv));
+        return e;
     }
     link_url_label(url, l->peer, sizeof l->peer);
     l->fn = fn;
@@ -390,7 +484,8 @@ enum err link_dial(struct loop *loop, const char *url, const struct link_options
     return ERR_OK;
 }
 
-enum err link_adopt(struct loop *loop, nng_stream *s, struct link **out, struct errmsg *msg)
+enum err link_adopt(struct loop *loop, nng_stream *s, const struct link_tls *tls, struct link **out,
+                    struct errmsg *msg)
 {
     enum err e = build(loop, UP, out, msg);
     if (e != ERR_OK) {
@@ -398,8 +493,11 @@ enum err link_adopt(struct loop *loop, nng_stream *s, struct link **out, struct 
         return e;
     }
     (*out)->stream = s;
+    (*out)->tls = tls;
     (*out)->heard_ns = clock_mono_ns();
-    link_nng_peer(s, (*out)->peer, sizeof(*out)->peer);
+    set_up_timer(*out, (*out)->heard_ns);
+    size_t at = tls != NULL ? (size_t)snprintf((*out)->peer, sizeof(*out)->peer, "tls+") : 0;
+    link_nng_peer(s, (*out)->peer + at, sizeof(*out)->peer - at);
     return ERR_OK;
 }
 
@@ -433,8 +531,7 @@ void link_set_silence(struct link *l, uint64_t silence_ms)
     l->heard_ns = clock_mono_ns();
     l->suspected = false;
     if (in_state(l, UP))
-        loop_timer_at(l->timer,
-                      l->silence_ns > 0 ? clock_add(l->heard_ns, l->silence_ns) : NS_NEVER);
+        set_up_timer(l, l->heard_ns);
 }
 
 enum err link_send(struct link *l, const void *frame, size_t len)

@@ -79,6 +79,8 @@ enum err frame_rx_next(struct frame_rx *r, const uint8_t **frame, size_t *len, s
     size_t n = get_be32(r->buf + r->start);
     if (n == 0)
         return errmsg_set(msg, ERR_CORRUPT, "frame of 0 bytes");
+    if (n > r->max && (n >> 16 == 0x1603 || n >> 16 == 0x1503))
+        return errmsg_set(msg, ERR_CORRUPT, "it speaks TLS and this link does not (tls+tcp://)");
     if (n > r->max)
         return errmsg_set(msg, ERR_TOO_BIG, "frame of %zu bytes, limit %zu", n, r->max);
     if (held - FRAME_HEADER < n)

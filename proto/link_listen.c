@@ -23,7 +23,10 @@ struct link_listener {
     struct mailbox *box;
     struct loop_timer *timer; /* next accept after errors */
     nng_stream_listener *nng;
+    const struct link_tls *tls; /* NULL = plain */
+    struct link_tls_watch watch;
     struct link_op accept;
+    bool stale; /* the accept under way has the certificates from before a reload */
     link_accept_fn fn;
     void *arg;
     unsigned errors; /* in a row */
@@ -36,6 +39,8 @@ struct link_listener {
 static void destroy(struct link_listener *l)
 {
     l->closed = true;
+    if (l->tls != NULL)
+        link_tls_unwatch(&l->watch);
     loop_timer_free(l->timer);
     if (l->nng != NULL)
         nng_stream_listener_close(l->nng);
@@ -53,6 +58,36 @@ static void start_accept(void *arg)
     l->accept.busy = true;
     nng_stream_listener_accept(l->nng, l->accept.aio);
 }
+
+/* --- certificates ----------------------------------------------------------------------------- */
+
+static enum err set_tls(struct link_listener *l, struct errmsg *msg)
+{
+    nng_tls_config *c = NULL;
+    enum err e = link_tls_listen_config(l->tls, &c, msg);
+    if (e != ERR_OK)
+        return e;
+    int rv = nng_stream_listener_set_ptr(l->nng, NNG_OPT_TLS_CONFIG, c);
+    nng_tls_config_free(c); /* the listener holds it */
+    return rv == 0 ? ERR_OK : errmsg_set(msg, ERR_SYSTEM, "TLS: %s", link_nng_reason(rv));
+}
+
+/* A connection gets the configuration that was set when its accept began, so the one under way is
+ * called off; what it brings all the same is dropped. */
+static void reloaded(void *arg)
+{
+    struct link_listener *l = arg;
+    struct errmsg msg = {{0}};
+    if (set_tls(l, &msg) != ERR_OK) {
+        log_warn(l->url, "the reloaded certificates are not used: %s", msg.text);
+        return;
+    }
+    l->stale = l->accept.busy;
+    if (l->stale)
+        nng_aio_cancel(l->accept.aio);
+}
+
+/* --- accepting -------------------------------------------------------------------------------- */
 
 static void retry(struct link_listener *l, const char *reason)
 {
@@ -73,12 +108,15 @@ static void accepted(void *arg, struct letter *letter)
     nng_stream *s = rv == 0 ? nng_aio_get_output(op->aio, 0) : NULL;
     struct link *link = NULL;
     struct errmsg msg = {{0}};
-    if (l->closed) {
+    if (l->closed || l->stale) {
         if (s != NULL)
             nng_stream_free(s);
+        l->stale = false;
+        if (!l->closed)
+            start_accept(l);
     } else if (rv != 0) {
         retry(l, link_nng_reason(rv));
-    } else if (link_adopt(l->loop, s, &link, &msg) != ERR_OK) {
+    } else if (link_adopt(l->loop, s, l->tls, &link, &msg) != ERR_OK) {
         retry(l, msg.text);
     } else {
         l->errors = 0;
@@ -103,17 +141,6 @@ static enum err check_path(const char *url, struct errmsg *msg)
                       url);
 }
 
-static int open_nng(struct link_listener *l, const char *url, const struct link_options *o)
-{
-    int rv = nng_stream_listener_alloc(&l->nng, url);
-    if (rv == 0 && link_url_path(url) != NULL)
-        rv = nng_stream_listener_set_int(l->nng, NNG_OPT_IPC_PERMISSIONS,
-                                         o->ipc_mode != 0 ? (int)o->ipc_mode : 0600);
-    if (rv == 0)
-        rv = nng_stream_listener_listen(l->nng);
-    return rv;
-}
-
 static void read_url(struct link_listener *l, const char *url)
 {
     nng_sockaddr sa = {0};
@@ -121,6 +148,37 @@ static void read_url(struct link_listener *l, const char *url)
     if (nng_stream_listener_get_addr(l->nng, NNG_OPT_LOCADDR, &sa) == 0)
         port = link_nng_port(&sa);
     link_url_with_port(url, port, l->url, sizeof l->url);
+}
+
+static enum err open_tls(struct link_listener *l, const char *url, const struct link_options *o,
+                         struct errmsg *msg)
+{
+    if (!link_url_tls(url))
+        return ERR_OK;
+    if (o->tls == NULL)
+        return errmsg_set(msg, ERR_INVALID,
+                          "cannot listen on %s: tls+tcp needs a CA, a certificate and a key", url);
+    l->tls = o->tls;
+    l->watch = (struct link_tls_watch){.changed = reloaded, .arg = l};
+    link_tls_watch(l->tls, &l->watch);
+    return set_tls(l, msg);
+}
+
+static enum err open_listener(struct link_listener *l, const char *url,
+                              const struct link_options *o, struct errmsg *msg)
+{
+    int rv = nng_stream_listener_alloc(&l->nng, url);
+    enum err e = rv == 0 ? open_tls(l, url, o, msg) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
+    if (rv == 0 && link_url_path(url) != NULL)
+        rv = nng_stream_listener_set_int(l->nng, NNG_OPT_IPC_PERMISSIONS,
+                                         o->ipc_mode != 0 ? (int)o->ipc_mode : 0600);
+    if (rv == 0)
+        rv = nng_stream_listener_listen(l->nng);
+    if (rv == 0)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_SYSTEM, "cannot listen on %s: %s", url, link_nng_reason(rv));
 }
 
 enum err link_listen(struct loop *loop, const char *url, const struct link_options *o,
@@ -138,11 +196,8 @@ enum err link_listen(struct loop *loop, const char *url, const struct link_optio
     e = mailbox_new(loop, accepted, l, &l->box, msg);
     if (e == ERR_OK && link_op_init(&l->accept, 0, l->box) != ERR_OK)
         e = errmsg_set(msg, ERR_NOMEM, "out of memory for a listener");
-    if (e == ERR_OK) {
-        int rv = open_nng(l, url, o != NULL ? o : &none);
-        if (rv != 0)
-            e = errmsg_set(msg, ERR_SYSTEM, "cannot listen on %s: %s", url, link_nng_reason(rv));
-    }
+    if (e == ERR_OK)
+        e = open_listener(l, url, o != NULL ? o : &none, msg);
     if (e != ERR_OK) {
         destroy(l);
         return e;

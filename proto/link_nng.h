@@ -3,9 +3,11 @@
 #define HAMMER_PROTO_LINK_NNG_H
 
 #include <nng/nng.h>
+#include <nng/supplemental/tls/tls.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "common/mailbox.h"
 #include "proto/link.h"
@@ -45,10 +47,27 @@ bool link_nng_connected(nng_stream *s);
 /* Port of a tcp address, host order; 0 for others. */
 unsigned link_nng_port(const nng_sockaddr *sa);
 
-/* An accepted stream becomes an up link without a handler. On failure the stream is freed. */
-enum err link_adopt(struct loop *loop, nng_stream *s, struct link **out,
+/* An accepted stream becomes an up link without a handler. On failure the stream is freed. tls: the
+ * listener's, NULL = none. */
+enum err link_adopt(struct loop *loop, nng_stream *s, const struct link_tls *tls, struct link **out,
                     struct errmsg *msg) MUST_CHECK;
 /* Shows it to its taker, then starts reading, or closes it when nobody kept it. */
 void link_offer(struct link *l, link_accept_fn fn, void *arg);
+
+/* --- link_tls.c ------------------------------------------------------------------------------- */
+
+/* Configurations of today's files; freed by the caller (nng_tls_config_free) once they are set. */
+enum err link_tls_dial_config(const struct link_tls *t, const char *server_name,
+                              nng_tls_config **out, struct errmsg *msg) MUST_CHECK;
+enum err link_tls_listen_config(const struct link_tls *t, nng_tls_config **out,
+                                struct errmsg *msg) MUST_CHECK;
+/* A listener's place in the list of those that a reload is told to. */
+struct link_tls_watch {
+    LIST_ENTRY(link_tls_watch) next;
+    void (*changed)(void *arg); /* at the end of each link_tls_reload that went well */
+    void *arg;
+};
+void link_tls_watch(const struct link_tls *t, struct link_tls_watch *w);
+void link_tls_unwatch(struct link_tls_watch *w);
 
 #endif

@@ -8,9 +8,11 @@
 /*
  * Mutual TLS for tls+tcp:// links: both ends show a certificate of the same CA, the dialler checks
  * the name, and the extended key usage keeps the roles apart (serverAuth = agent, clientAuth =
- * controller). One object serves any number of links and one listener; main thread. nng's TLS
- * engine decides, so a refusal never names its exact cause: link_tls_causes lists the possible
- * ones.
+ * controller). One object serves any number of links and listeners; main thread. Our own files
+ * are checked here, before any connection, and their mistakes named exactly. nng's TLS engine
+ * judges the peer's and never tells its exact reason: link_tls_causes lists the possible ones.
+ * Keys are EC P-256 (P-384, RSA) without a passphrase: the engine knows no Ed25519. Names are DNS
+ * names: it does not match IP addresses.
  */
 
 enum link_tls_role {
@@ -18,7 +20,8 @@ enum link_tls_role {
     LINK_TLS_CONTROLLER /* dials */
 };
 
-/* PEM files. Files of secrets that others than the owner can read are refused. */
+/* PEM files. A key that others than the owner can read is refused (in $CREDENTIALS_DIRECTORY, where
+ * systemd grants access by ACL, only one that everybody can read). */
 struct link_tls_files {
     const char *ca;   /* certificates that are trusted */
     const char *cert; /* own certificate */
@@ -26,12 +29,18 @@ struct link_tls_files {
     const char *crl;  /* revoked ones; NULL = none. A file that does not exist counts as none */
 };
 
-/* Reads and checks the files; errors name the file and what is wrong with it. */
+/* Reads and checks the files; errors name the file and what is wrong with it. ERR_NOT_FOUND: a file
+ * does not exist. */
 enum err link_tls_new(enum link_tls_role role, const struct link_tls_files *files,
                       struct link_tls **out, struct errmsg *msg) MUST_CHECK;
-/* Reads the files again, for connections from now on. On an error the old ones stay in use. */
+/* Reads the files again, for connections from now on, also those of listeners that use it. On
+ * an error the old ones stay in use. Links that are up stay up. */
 enum err link_tls_reload(struct link_tls *t, struct errmsg *msg) MUST_CHECK;
-/* After the links and the listener that use it are gone. NULL is fine. */
+/* Why the handshake with a peer may have failed, for an operator. `server_name`: what a dialler
+ * asked for, NULL for a listener. When our own certificate or revocation list has run out since it
+ * was read, that is the answer. */
+void link_tls_causes(const struct link_tls *t, const char *server_name, struct errmsg *out);
+/* After the links and the listeners that use it are gone. NULL is fine. */
 void link_tls_free(struct link_tls *t);
 
 #endif

@@ -63,7 +63,8 @@ static void server_accept(void *arg, struct link *l)
 void link_server_open(struct link_server *s, struct loop *loop, const char *url)
 {
     struct errmsg msg = {{0}};
-    ck_assert_msg(link_listen(loop, url, NULL, server_accept, s, &s->listener, &msg) == ERR_OK,
+    ck_assert_msg(link_listen(loop, url, &s->listen, server_accept, s, &s->listener, &msg) ==
+                      ERR_OK,
                   "%s", msg.text);
 }
 
@@ -80,8 +81,8 @@ void link_server_close(struct link_server *s)
 void link_end_dial(struct link_end *e, struct loop *loop, const struct link_server *s)
 {
     struct errmsg msg = {{0}};
-    ck_assert_msg(link_dial(loop, link_listener_url(s->listener), NULL, 10000, link_end_event, e,
-                            &e->link, &msg) == ERR_OK,
+    ck_assert_msg(link_dial(loop, link_listener_url(s->listener), &s->dial, 10000, link_end_event,
+                            e, &e->link, &msg) == ERR_OK,
                   "%s", msg.text);
 }
 

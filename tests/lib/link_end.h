@@ -25,7 +25,7 @@ struct link_end {
     size_t bytes;
     uint64_t rx_ns;
     bool last_was_down;
-    char reason[160];
+    char reason[512];
     enum close_when close_when;
     uint64_t flush_ms;
     /* Optional: sees each frame before it is counted. */
@@ -44,7 +44,8 @@ struct link_server {
     struct link_end ends[LINK_ENDS];
     int count;
     int accepted;
-    struct link_end model; /* copied into each new end */
+    struct link_end model;            /* copied into each new end */
+    struct link_options listen, dial; /* dial: for link_end_dial */
 };
 
 void link_server_open(struct link_server *s, struct loop *loop, const char *url);

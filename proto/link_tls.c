@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/link_tls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/libcrypto.h"
+#include "common/mem.h"
+#include "proto/link_nng.h"
+#include "proto/link_tls_check.h"
+
+#define FILE_MAX (1u << 20)
+
+LIST_HEAD(watches, link_tls_watch);
+
+/* The texts stay in memory: each dialled link gets a configuration of its own, because the name it
+ * asks for is part of it. */
+struct link_tls {
+    enum link_tls_role role;
+    struct link_tls_files files; /* owned copies of the names */
+    struct link_tls_pems pems;
+    struct link_tls_ends ends;
+    struct watches *listeners; /* apart: who listens is not what a const link_tls promises */
+};
+
+/* --- reading files ---------------------------------------------------------------------------- */
+
+static void wipe(char **text)
+{
+    if (*text != NULL)
+        OPENSSL_cleanse(*text, strlen(*text));
+    mem_free(*text);
+    *text = NULL;
+}
+
+static void wipe_all(struct link_tls_pems *p)
+{
+    wipe(&p->ca);
+    wipe(&p->cert);
+    wipe(&p->key);
+    wipe(&p->crl);
+}
+
+/* systemd hands credentials to an unprivileged service by an ACL, which shows as group-readable. */
+static bool is_credential(const char *path)
+{
+    const char *folder = getenv("CREDENTIALS_DIRECTORY");
+    size_t len = folder != NULL ? strlen(folder) : 0;
+    return len > 0 && strncmp(path, folder, len) == 0 && path[len] == '/';
+}
+
+static enum err check_secret(const char *path, const struct stat *st, struct errmsg *msg)
+{
+    mode_t forbidden = is_credential(path) ? 0007 : 0077;
+    if ((st->st_mode & forbidden) == 0)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_INVALID,
+                      "%s: a private key with mode %04o: others than its owner can use it; "
+                      "accepted is 0600: chmod 600 %s",
+                      path, (unsigned)(st->st_mode & 07777), path);
+}
+
+static enum err read_open(int fd, const char *path, bool secret, char **out, struct errmsg *msg)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return errmsg_set(msg, ERR_INVALID, "%s: not a regular file", path);
+    if (secret && check_secret(path, &st, msg) != ERR_OK)
+        return ERR_INVALID;
+    if (st.st_size > FILE_MAX)
+        return errmsg_set(msg, ERR_INVALID, "%s: larger than 1 MiB", path);
+    size_t size = (size_t)st.st_size, have = 0;
+    char *text = mem_calloc(size + 1, 1);
+    ssize_t n = 1;
+    while (n > 0 && have < size) {
+        n = read(fd, text + have, size - have);
+        have += n > 0 ? (size_t)n : 0;
+    }
+    if (n < 0) {
+        mem_free(text);
+        return errmsg_set(msg, ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    }
+    *out = text;
+    return ERR_OK;
+}
+
+static enum err read_file(const char *path, bool secret, char **out, struct errmsg *msg)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return errmsg_set(msg, errno == ENOENT ? ERR_NOT_FOUND : ERR_SYSTEM, "%s: %s", path,
+                          errno == ENOENT ? "no such file" : strerror(errno));
+    enum err e = read_open(fd, path, secret, out, msg);
+    close(fd);
+    return e;
+}
+
+static enum err read_all(const struct link_tls_files *f, struct link_tls_pems *p,
+                         struct errmsg *msg)
+{
+    enum err e = read_file(f->ca, false, &p->ca, msg);
+    if (e == ERR_OK)
+        e = read_file(f->cert, false, &p->cert, msg);
+    if (e == ERR_OK)
+        e = read_file(f->key, true, &p->key, msg);
+    if (e != ERR_OK || f->crl == NULL)
+        return e;
+    struct errmsg why = {{0}};
+    e = read_file(f->crl, false, &p->crl, &why);
+    if (e == ERR_NOT_FOUND)
+        return ERR_OK;
+    return e == ERR_OK ? e : errmsg_set(msg, e, "%s", why.text);
+}
+
+/* --- the engine's configuration --------------------------------------------------------------- */
+
+static int fill(nng_tls_config *c, const struct link_tls_pems *p, const char *server_name)
+{
+    int rv = nng_tls_config_version(c, NNG_TLS_1_2, NNG_TLS_1_3);
+    if (rv == 0)
+        rv = nng_tls_config_auth_mode(c, NNG_TLS_AUTH_MODE_REQUIRED);
+    if (rv == 0)
+        rv = nng_tls_config_ca_chain(c, p->ca, p->crl);
+    if (rv == 0)
+        rv = nng_tls_config_own_cert(c, p->cert, p->key, NULL);
+    /* A configuration that is set drops nng's own name check: without this any agent would do. */
+    if (rv == 0 && server_name != NULL)
+        rv = nng_tls_config_server_name(c, server_name);
+    return rv;
+}
+
+static enum err make_config(const struct link_tls *t, const struct link_tls_pems *p,
+                            const char *server_name, nng_tls_config **out, struct errmsg *msg)
+{
+    nng_tls_config *c = NULL;
+    int rv = nng_tls_config_alloc(&c, t->role == LINK_TLS_AGENT ? NNG_TLS_MODE_SERVER
+                                                                : NNG_TLS_MODE_CLIENT);
+    if (rv == 0)
+        rv = fill(c, p, server_name);
+    if (rv == 0) {
+        *out = c;
+        return ERR_OK;
+    }
+    if (c != NULL)
+        nng_tls_config_free(c);
+    return errmsg_set(msg, ERR_INVALID, "%s, %s: the TLS engine (%s) does not take them: %s",
+                      t->files.ca, t->files.cert, nng_tls_engine_description(), nng_strerror(rv));
+}
+
+enum err link_tls_dial_config(const struct link_tls *t, const char *server_name,
+                              nng_tls_config **out, struct errmsg *msg)
+{
+    if (t->role != LINK_TLS_CONTROLLER)
+        return errmsg_set(msg, ERR_INVALID, "%s: an agent's certificate cannot dial",
+                          t->files.cert);
+    if (server_name == NULL || server_name[0] == '\0')
+        return errmsg_set(msg, ERR_INVALID, "TLS needs the name that the agent's certificate has");
+    return make_config(t, &t->pems, server_name, out, msg);
+}
+
+enum err link_tls_listen_config(const struct link_tls *t, nng_tls_config **out, struct errmsg *msg)
+{
+    if (t->role != LINK_TLS_AGENT)
+        return errmsg_set(msg, ERR_INVALID, "%s: a controller's certificate cannot listen",
+                          t->files.cert);
+    return make_config(t, &t->pems, NULL, out, msg);
+}
+
+void link_tls_watch(const struct link_tls *t, struct link_tls_watch *w)
+{
+    LIST_INSERT_HEAD(t->listeners, w, next);
+}
+
+void link_tls_unwatch(struct link_tls_watch *w)
+{
+    LIST_REMOVE(w, next);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+/* The files' contents once they are proven to work. */
+static enum err load(const struct link_tls *t, struct link_tls_pems *p, struct link_tls_ends *ends,
+                     struct errmsg *msg)
+{
+    nng_tls_config *c = NULL;
+    enum err e = read_all(&t->files, p, msg);
+    if (e == ERR_OK)
+        e = link_tls_check(t->role, &t->files, p, ends, msg);
+    if (e == ERR_OK)
+        e = make_config(t, p, NULL, &c, msg);
+    if (c != NULL)
+        nng_tls_config_free(c);
+    if (e != ERR_OK)
+        wipe_all(p);
+    return e;
+}
+
+enum err link_tls_new(enum link_tls_role role, const struct link_tls_files *files,
+                      struct link_tls **out, struct errmsg *msg)
+{
+    struct link_tls *t = mem_calloc(1, sizeof *t);
+    t->role = role;
+    t->listeners = mem_calloc(1, sizeof *t->listeners);
+    LIST_INIT(t->listeners);
+    t->files = (struct link_tls_files){.ca = mem_strdup(files->ca),
+                                       .cert = mem_strdup(files->cert),
+                                       .key = mem_strdup(files->key),
+                                       .crl = mem_strdup(files->crl)};
+    enum err e = load(t, &t->pems, &t->ends, msg);
+    if (e != ERR_OK) {
+        link_tls_free(t);
+        return e;
+    }
+    *out = t;
+    return ERR_OK;
+}
+
+enum err link_tls_reload(struct link_tls *t, struct errmsg *msg)
+{
+    struct link_tls_pems fresh = {0};
+    struct link_tls_ends ends;
+    enum err e = load(t, &fresh, &ends, msg);
+    if (e != ERR_OK)
+        return e;
+    wipe_all(&t->pems);
+    t->pems = fresh;
+    t->ends = ends;
+    struct link_tls_watch *w;
+    LIST_FOREACH (w, t->listeners, next)
+        w->changed(w->arg);
+    return ERR_OK;
+}
+
+void link_tls_free(struct link_tls *t)
+{
+    if (t == NULL)
+        return;
+    wipe_all(&t->pems);
+    mem_free(t->listeners);
+    const char *names[] = {t->files.ca, t->files.cert, t->files.key, t->files.crl};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        mem_free((char *)(uintptr_t)names[i]);
+    mem_free(t);
+}
+
+/* --- refusals --------------------------------------------------------------------------------- */
+
+static bool ran_out(const char *file, const char *what, time_t end, struct errmsg *out)
+{
+    struct tm tm;
+    char text[32];
+    if (end == 0 || end > (time_t)(clock_wall_ns() / NS_PER_SEC))
+        return false;
+    strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", gmtime_r(&end, &tm));
+    errmsg_set(out, ERR_OK, "TLS: our own %s %s expired on %s", what, file, text);
+    return true;
+}
+
+void link_tls_causes(const struct link_tls *t, const char *server_name, struct errmsg *out)
+{
+    if (ran_out(t->files.cert, "certificate", t->ends.cert, out) ||
+        ran_out(t->files.crl, "revocation list", t->ends.crl, out))
+        return;
+    if (t->role == LINK_TLS_AGENT)
+        errmsg_set(out, ERR_OK,
+                   "TLS handshake failed: either the controller shows no certificate, one of "
+                   "another CA, one that is expired, revoked or not made for a controller, or it "
+                   "refuses ours (other CA, expired, revoked, wrong name), or it speaks no TLS");
+    else
+        errmsg_set(out, ERR_OK,
+                   "TLS handshake failed: either the agent shows no certificate, one of another "
+                   "CA, one that is expired, revoked, not for the name \"%s\" or not made for an "
+                   "agent, or it refuses ours (other CA, expired, revoked), or it speaks no TLS or "
+                   "went away",
+                   server_name != NULL ? server_name : "");
+}
