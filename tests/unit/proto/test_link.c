@@ -16,13 +16,43 @@
 #include "tests/lib/check_main.h"
 #include "tests/lib/link_end.h"
 #include "tests/lib/loop_wait.h"
+#include "tests/lib/test_pki.h"
 
-/* Each test runs for both transports. The ipc path is removed by the listener. */
+/* Each test runs for every transport. The ipc path is removed by the listener. */
+enum transport {
+    TCP,
+    IPC,
+    TLS,
+    TRANSPORTS
+};
+
+static struct test_pki_pair pki;
+
+static void make_certificates(void)
+{
+    link_block_signals();
+    test_pki_pair_open(&pki);
+}
+
+static void remove_certificates(void)
+{
+    test_pki_pair_close(&pki);
+}
+
 static const char *url_of(int transport)
 {
     static char ipc[96];
     snprintf(ipc, sizeof ipc, "ipc:///tmp/hammer-test-link-%d.sock", (int)getpid());
-    return transport == 0 ? "tcp://127.0.0.1:0" : ipc;
+    return transport == TCP   ? "tcp://127.0.0.1:0"
+           : transport == IPC ? ipc
+                              : "tls+tcp://127.0.0.1:0";
+}
+
+static void open_server(struct link_server *s, struct loop *loop, int transport)
+{
+    s->listen = pki.listen;
+    s->dial = pki.dial;
+    link_server_open(s, loop, url_of(transport));
 }
 
 struct fixture {
@@ -33,9 +63,8 @@ struct fixture {
 
 static void open_pair(struct fixture *f, int transport)
 {
-    link_block_signals();
     f->loop = loop_wait_new();
-    link_server_open(&f->server, f->loop, url_of(transport));
+    open_server(&f->server, f->loop, transport);
     link_end_dial(&f->client, f->loop, &f->server);
     LOOP_WAIT(f->loop, f->server.count == 1 && (f->client.ups == 1 || f->client.link == NULL));
 }
@@ -235,8 +264,9 @@ static void check_accept(int transport, link_accept_fn fn, int frames)
     struct loop *loop = loop_wait_new();
     struct link_end client = {0};
     struct errmsg msg = {{0}};
-    ck_assert_int_eq(link_listen(loop, url_of(transport), NULL, fn, NULL, &listener, &msg), ERR_OK);
-    ck_assert_int_eq(link_dial(loop, link_listener_url(listener), NULL, 5000, link_end_event,
+    ck_assert_int_eq(link_listen(loop, url_of(transport), &pki.listen, fn, NULL, &listener, &msg),
+                     ERR_OK);
+    ck_assert_int_eq(link_dial(loop, link_listener_url(listener), &pki.dial, 5000, link_end_event,
                                &client, &client.link, &msg),
                      ERR_OK);
     LOOP_WAIT(loop, client.downs == 1);
@@ -258,7 +288,7 @@ START_TEST(test_thousand_connections_leave_nothing)
 {
     struct loop *loop = loop_wait_new();
     struct link_server s = {0};
-    link_server_open(&s, loop, url_of(_i));
+    open_server(&s, loop, _i);
     int fds = 0;
     size_t heap = 0;
     for (int i = 0; i < 1000; i++) {
@@ -287,12 +317,12 @@ START_TEST(test_dial_refused)
     struct loop *loop = loop_wait_new();
     struct link_server s = {0};
     struct link_end client = {0};
-    link_server_open(&s, loop, url_of(_i));
+    open_server(&s, loop, _i);
     char url[160];
     snprintf(url, sizeof url, "%s", link_listener_url(s.listener));
     link_server_close(&s);
-    ck_assert_int_eq(link_dial(loop, url, NULL, 5000, link_end_event, &client, &client.link, NULL),
-                     ERR_OK);
+    ck_assert_int_eq(
+        link_dial(loop, url, &pki.dial, 5000, link_end_event, &client, &client.link, NULL), ERR_OK);
     ck_assert_int_eq(link_send(client.link, "x", 1), ERR_STATE);
     LOOP_WAIT(loop, client.downs == 1);
     ck_assert_str_eq(client.reason, "connection refused");
@@ -305,7 +335,7 @@ START_TEST(test_dial_closed_while_under_way)
 {
     struct loop *loop = loop_wait_new();
     struct link_server s = {0};
-    link_server_open(&s, loop, url_of(_i));
+    open_server(&s, loop, _i);
     for (int i = 0; i < 50; i++) {
         struct link_end client = {0};
         link_end_dial(&client, loop, &s);
@@ -329,8 +359,8 @@ START_TEST(test_address_in_use)
     struct link_listener *second = NULL;
     struct errmsg msg = {{0}};
     open_pair(&f, _i);
-    ck_assert_int_eq(link_listen(f.loop, link_listener_url(f.server.listener), NULL, ignore, NULL,
-                                 &second, &msg),
+    ck_assert_int_eq(link_listen(f.loop, link_listener_url(f.server.listener), &pki.listen, ignore,
+                                 NULL, &second, &msg),
                      ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(msg.text, "address already in use"));
     struct link_end again = {0};
@@ -345,7 +375,7 @@ START_TEST(test_ipc_socket_file)
 {
     struct stat st;
     struct loop *loop = loop_wait_new();
-    const char *path = url_of(1) + strlen("ipc://");
+    const char *path = url_of(IPC) + strlen("ipc://");
     /* What a process leaves that died: a bound socket file without a listener. */
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
     snprintf(sun.sun_path, sizeof sun.sun_path, "%s", path);
@@ -356,7 +386,7 @@ START_TEST(test_ipc_socket_file)
     ck_assert_int_eq(stat(path, &st), 0);
     struct link_server s = {0};
     struct link_end client = {0};
-    link_server_open(&s, loop, url_of(1));
+    open_server(&s, loop, IPC);
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_uint_eq(st.st_mode & 07777, 0600);
     link_end_dial(&client, loop, &s);
@@ -373,13 +403,13 @@ END_TEST
 START_TEST(test_ipc_does_not_remove_files)
 {
     struct loop *loop = loop_wait_new();
-    const char *path = url_of(1) + strlen("ipc://");
+    const char *path = url_of(IPC) + strlen("ipc://");
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     fclose(file);
     struct link_listener *l = NULL;
     struct errmsg msg = {{0}};
-    ck_assert_int_eq(link_listen(loop, url_of(1), NULL, ignore, NULL, &l, &msg), ERR_INVALID);
+    ck_assert_int_eq(link_listen(loop, url_of(IPC), NULL, ignore, NULL, &l, &msg), ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(msg.text, "no socket"));
     ck_assert_int_eq(unlink(path), 0);
     loop_free(loop);
@@ -450,20 +480,21 @@ int main(void)
     Suite *s = suite_create("link");
     TCase *t = tcase_create("link");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, test_random_frames_both_ways, 0, 2);
-    tcase_add_loop_test(t, test_close_with_flush_delivers, 0, 2);
-    tcase_add_loop_test(t, test_flush_ends_when_the_peer_closes, 0, 2);
-    tcase_add_loop_test(t, test_close_without_flush_ends_the_peer, 0, 2);
-    tcase_add_loop_test(t, test_close_inside_callbacks, 0, 2);
-    tcase_add_loop_test(t, test_accept_that_refuses_or_ignores, 0, 2);
-    tcase_add_loop_test(t, test_thousand_connections_leave_nothing, 0, 2);
-    tcase_add_loop_test(t, test_dial_refused, 0, 2);
-    tcase_add_loop_test(t, test_dial_closed_while_under_way, 0, 2);
-    tcase_add_loop_test(t, test_address_in_use, 0, 2);
+    tcase_add_checked_fixture(t, make_certificates, remove_certificates);
+    tcase_add_loop_test(t, test_random_frames_both_ways, 0, TRANSPORTS);
+    tcase_add_loop_test(t, test_close_with_flush_delivers, 0, TRANSPORTS);
+    tcase_add_loop_test(t, test_flush_ends_when_the_peer_closes, 0, TRANSPORTS);
+    tcase_add_loop_test(t, test_close_without_flush_ends_the_peer, 0, TRANSPORTS);
+    tcase_add_loop_test(t, test_close_inside_callbacks, 0, TRANSPORTS);
+    tcase_add_loop_test(t, test_accept_that_refuses_or_ignores, 0, TRANSPORTS);
+    tcase_add_loop_test(t, test_thousand_connections_leave_nothing, 0, TRANSPORTS);
+    tcase_add_loop_test(t, test_dial_refused, 0, TRANSPORTS);
+    tcase_add_loop_test(t, test_dial_closed_while_under_way, 0, TRANSPORTS);
+    tcase_add_loop_test(t, test_address_in_use, 0, TRANSPORTS);
     tcase_add_test(t, test_ipc_socket_file);
     tcase_add_test(t, test_ipc_does_not_remove_files);
     tcase_add_test(t, test_bad_addresses);
-    tcase_add_loop_test(t, test_signals_stay_with_the_main_thread, 0, 2);
+    tcase_add_loop_test(t, test_signals_stay_with_the_main_thread, 0, TRANSPORTS);
     suite_add_tcase(s, t);
     return check_main(s);
 }

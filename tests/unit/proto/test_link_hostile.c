@@ -17,9 +17,11 @@
 #include "tests/lib/check_main.h"
 #include "tests/lib/link_end.h"
 #include "tests/lib/loop_wait.h"
+#include "tests/lib/test_pki.h"
 
 struct fixture {
     struct loop *loop;
+    struct test_pki_pair tls; /* when the listener wants it */
     struct link_server server;
     int raw; /* the hostile client */
 };
@@ -36,6 +38,16 @@ static void open_server(struct fixture *f)
     link_server_open(&f->server, f->loop, "tcp://127.0.0.1:0");
 }
 
+static void open_tls_server(struct fixture *f)
+{
+    link_block_signals();
+    f->loop = loop_wait_new();
+    test_pki_pair_open(&f->tls);
+    f->server.listen = f->tls.listen;
+    f->server.dial = f->tls.dial;
+    link_server_open(&f->server, f->loop, "tls+tcp://127.0.0.1:0");
+}
+
 static void open_raw(struct fixture *f)
 {
     open_server(f);
@@ -48,6 +60,8 @@ static void close_server(struct fixture *f)
     link_server_close(&f->server);
     loop_finish(f->loop);
     loop_free(f->loop);
+    if (f->tls.pki != NULL)
+        test_pki_pair_close(&f->tls);
 }
 
 /* The listener still serves a good client. */
@@ -137,6 +151,33 @@ START_TEST(test_peer_dies_in_the_middle_of_a_frame)
     LOOP_WAIT(f.loop, served(&f)->downs == 1);
     ck_assert_int_eq(served(&f)->frames, 0);
     ck_assert_ptr_nonnull(strstr(served(&f)->reason, "by the peer"));
+    check_good_client(&f);
+    close_server(&f);
+}
+END_TEST
+
+/* Bytes that are no handshake end the link and harm nobody else; nor do those who say nothing. */
+START_TEST(test_garbage_for_tls)
+{
+    static uint8_t noise[4096];
+    struct fixture f = {0};
+    uint64_t rng = check_seed();
+    open_tls_server(&f);
+    for (int i = 0; i < 60; i++) {
+        f.server.count = 0;
+        size_t len = 16 + (size_t)check_below(&rng, sizeof noise - 16);
+        for (size_t k = 0; k < len; k++)
+            noise[k] = (uint8_t)check_random(&rng);
+        if (i % 2 == 0) /* a handshake record, as far as its header goes; the rest never comes */
+            memcpy(noise, "\026\003\001\077\000\001", 6);
+        f.raw = raw_connect(link_listener_url(f.server.listener));
+        raw_write(f.raw, noise, len);
+        if (i % 2 == 0)
+            shutdown(f.raw, SHUT_WR);
+        LOOP_WAIT(f.loop, f.server.count == 1 && served(&f)->downs == 1);
+        ck_assert_int_eq(served(&f)->frames, 0);
+        close(f.raw);
+    }
     check_good_client(&f);
     close_server(&f);
 }
@@ -389,7 +430,10 @@ START_TEST(test_storm_of_fin_and_rst)
 {
     struct fixture f = {0};
     uint64_t rng = check_seed();
-    open_server(&f);
+    if (_i == 0)
+        open_server(&f);
+    else
+        open_tls_server(&f);
     for (int i = 0; i < 1000; i++) {
         int fd = raw_connect(link_listener_url(f.server.listener));
         if (check_below(&rng, 3) == 0)
@@ -443,6 +487,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_one_byte_at_a_time_and_many_in_one);
     tcase_add_loop_test(t, test_garbage_lengths, 0, 5);
+    tcase_add_test(t, test_garbage_for_tls);
     tcase_add_loop_test(t, test_peer_dies_in_the_middle_of_a_frame, 0, 2);
     tcase_add_test(t, test_half_close);
     tcase_add_loop_test(t, test_backpressure, 0, 2);
@@ -453,7 +498,7 @@ int main(void)
     tcase_add_test(t, test_silence_is_not_a_suspended_machine);
     tcase_add_test(t, test_flush_ends_with_fin);
     tcase_add_test(t, test_black_hole);
-    tcase_add_test(t, test_storm_of_fin_and_rst);
+    tcase_add_loop_test(t, test_storm_of_fin_and_rst, 0, 2);
     tcase_add_test(t, test_out_of_descriptors);
     suite_add_tcase(s, t);
     return check_main(s);
