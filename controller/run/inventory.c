@@ -10,16 +10,26 @@
 #include "common/mem.h"
 #include "common/units.h"
 
-#define HOST_MAX     100 /* with brackets and port it fits an address */
+#define HOST_MAX     INVENTORY_HOST_MAX
 #define IPC_PATH_MAX 107 /* sun_path with its NUL */
 #define ITEM_MAX     512
+
+enum scheme {
+    ANY, /* none given */
+    PLAIN,
+    TLS,
+    IPC
+};
 
 /* One item on its way: `text` is cut in place, from both ends inwards. */
 struct item {
     const char *shown; /* the whole item for messages */
     char text[ITEM_MAX];
     struct inventory_agent agent;
-    bool loopback;
+    enum scheme scheme;
+    char host[HOST_MAX + 1]; /* canonical, with brackets */
+    char place[112];         /* HOST:PORT */
+    bool loopback, ip;
     struct errmsg *msg;
 };
 
@@ -98,20 +108,21 @@ static enum err read_ipc(struct item *it, char *path)
     return ERR_OK;
 }
 
-/* "[ADDRESS]": puts the canonical form, brackets included, into host. */
-static enum err read_ipv6(struct item *it, const char *text, char host[HOST_MAX + 1])
+/* "[ADDRESS]" */
+static enum err read_ipv6(struct item *it, const char *text)
 {
     struct in6_addr a;
     char canonical[INET6_ADDRSTRLEN];
     if (inet_pton(AF_INET6, text, &a) != 1)
         return refuse(it, "not an IPv6 address; accepted is [ADDRESS][:PORT] such as [::1]:7400");
     inet_ntop(AF_INET6, &a, canonical, sizeof canonical);
-    snprintf(host, HOST_MAX + 1, "[%s]", canonical);
+    snprintf(it->host, sizeof it->host, "[%s]", canonical);
+    it->ip = true;
     it->loopback = IN6_IS_ADDR_LOOPBACK(&a);
     return ERR_OK;
 }
 
-static enum err read_host(struct item *it, const char *text, char host[HOST_MAX + 1])
+static enum err read_host(struct item *it, const char *text)
 {
     struct in_addr a;
     size_t len = strlen(text);
@@ -119,11 +130,11 @@ static enum err read_host(struct item *it, const char *text, char host[HOST_MAX 
         return refuse(it, "host; accepted is HOST[:PORT] with a name or an address of at most 100 "
                           "characters");
     for (size_t i = 0; i <= len; i++)
-        host[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + ('a' - 'A') : text[i]);
-    bool ipv4 = inet_pton(AF_INET, host, &a) == 1;
-    if (!ipv4 && strspn(host, "0123456789.") == len)
+        it->host[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + ('a' - 'A') : text[i]);
+    it->ip = inet_pton(AF_INET, it->host, &a) == 1;
+    if (!it->ip && strspn(it->host, "0123456789.") == len)
         return refuse(it, "not an IPv4 address; accepted is four numbers such as 127.0.0.1:7400");
-    it->loopback = ipv4 ? ntohl(a.s_addr) >> 24 == 127 : strcmp(host, "localhost") == 0;
+    it->loopback = it->ip ? ntohl(a.s_addr) >> 24 == 127 : strcmp(it->host, "localhost") == 0;
     return ERR_OK;
 }
 
@@ -151,7 +162,7 @@ static enum err cut_port(struct item *it, char *text, char **port)
 
 static enum err read_tcp(struct item *it, char *text)
 {
-    char host[HOST_MAX + 1], *port_text;
+    char *port_text;
     enum err e = cut_port(it, text, &port_text);
     if (e != ERR_OK)
         return e;
@@ -160,36 +171,62 @@ static enum err read_tcp(struct item *it, char *text)
         port = small_number(port_text, UINT16_MAX);
     if (port == 0)
         return refuse(it, "port; accepted is HOST[:PORT] with a port from 1 to 65535");
-    e = *text == '[' ? read_ipv6(it, text + 1, host) : read_host(it, text, host);
+    e = *text == '[' ? read_ipv6(it, text + 1) : read_host(it, text);
     if (e != ERR_OK)
         return e;
-    snprintf(it->agent.address, sizeof it->agent.address, "%s:%" PRIu32, host, port);
-    snprintf(it->agent.url, sizeof it->agent.url, "tcp://%s", it->agent.address);
+    snprintf(it->place, sizeof it->place, "%s:%" PRIu32, it->host, port);
     return ERR_OK;
-}
-
-static enum err read_tls(struct item *it, char *text)
-{
-    (void)text;
-    return refuse(it, "the control link has no TLS yet; accepted is HOST[:PORT], tcp://HOST[:PORT] "
-                      "or ipc:///PATH");
 }
 
 static enum err read_address(struct item *it, char *text)
 {
     static const struct {
-        const char *scheme;
+        const char *text;
+        enum scheme scheme;
         enum err (*read)(struct item *it, char *text);
-    } schemes[] = {{"tcp://", read_tcp}, {"ipc://", read_ipc}, {"tls+tcp://", read_tls}};
+    } schemes[] = {
+        {"tcp://", PLAIN, read_tcp}, {"tls+tcp://", TLS, read_tcp}, {"ipc://", IPC, read_ipc}};
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
-        size_t len = strlen(schemes[i].scheme);
-        if (strncmp(text, schemes[i].scheme, len) == 0)
+        size_t len = strlen(schemes[i].text);
+        it->scheme = schemes[i].scheme;
+        if (strncmp(text, schemes[i].text, len) == 0)
             return schemes[i].read(it, text + len);
     }
+    it->scheme = ANY;
     if (strstr(text, "://") != NULL)
-        return refuse(it, "unknown transport; accepted is HOST[:PORT], tcp://HOST[:PORT] or "
-                          "ipc:///PATH");
+        return refuse(it, "unknown transport; accepted is HOST[:PORT], tcp://HOST[:PORT], "
+                          "tls+tcp://HOST[:PORT] or ipc:///PATH");
     return read_tcp(it, text);
+}
+
+static enum err settle_plain(struct item *it, bool insecure)
+{
+    if (it->agent.name[0] != '\0')
+        return refuse(it, "only TLS can check a name; accepted is NAME@HOST[:PORT] or "
+                          "NAME@tls+tcp://HOST[:PORT]");
+    if (it->scheme == IPC)
+        return ERR_OK;
+    if (!it->loopback && !insecure)
+        return refuse(it, "plain tcp to another host; accepted is HOST[:PORT] or "
+                          "tls+tcp://HOST[:PORT], which use TLS, or any with --insecure-agents "
+                          "(anyone on the way can read and change it)");
+    snprintf(it->agent.address, sizeof it->agent.address, "%s", it->place);
+    snprintf(it->agent.url, sizeof it->agent.url, "tcp://%s", it->place);
+    return ERR_OK;
+}
+
+static enum err settle_tls(struct item *it)
+{
+    bool named = it->agent.name[0] != '\0';
+    if (!named && it->ip)
+        return refuse(it, "TLS checks the name in the agent's certificate, and an IP address is "
+                          "none; accepted is NAME@ADDRESS[:PORT], or plain tcp with "
+                          "--insecure-agents");
+    snprintf(it->agent.server_name, sizeof it->agent.server_name, "%s",
+             named ? it->agent.name : it->host);
+    snprintf(it->agent.address, sizeof it->agent.address, "tls+tcp://%s", it->place);
+    snprintf(it->agent.url, sizeof it->agent.url, "tls+tcp://%s", it->place);
+    return ERR_OK;
 }
 
 static enum err read_item(struct item *it, bool insecure)
@@ -200,11 +237,12 @@ static enum err read_item(struct item *it, bool insecure)
         e = cut_name(it, &rest);
     if (e == ERR_OK)
         e = read_address(it, rest);
-    if (e == ERR_OK && !it->loopback && !insecure)
-        e = refuse(it, "not a loopback host, and the control link has no TLS yet; accepted is "
-                       "localhost, 127.0.0.0/8, [::1] or ipc:///PATH, or any host with "
-                       "--insecure-agents (plain tcp: anyone on the way can read and change it)");
-    return e;
+    if (e != ERR_OK)
+        return e;
+    bool wanted = it->agent.name[0] != '\0' || (!it->loopback && !insecure);
+    if (it->scheme == TLS || (it->scheme == ANY && wanted))
+        return settle_tls(it);
+    return settle_plain(it, insecure);
 }
 
 static void add(struct inventory *inv, const struct inventory_agent *agent)
@@ -213,10 +251,16 @@ static void add(struct inventory *inv, const struct inventory_agent *agent)
     inv->agents[inv->n++] = *agent;
 }
 
+/* Without the transport: the same port by TLS and without it is one agent. */
+static const char *place(const char *url)
+{
+    return strstr(url, "://") + 3;
+}
+
 static enum err add_item(struct inventory *inv, const struct item *it)
 {
     for (size_t i = 0; i < inv->n; i++)
-        if (strcmp(inv->agents[i].url, it->agent.url) == 0)
+        if (strcmp(place(inv->agents[i].url), place(it->agent.url)) == 0)
             return refuse(it, "given twice; accepted is each agent once (use *WEIGHT for a larger "
                               "share)");
     if (inv->n >= INVENTORY_MAX)
@@ -267,6 +311,14 @@ void inventory_add(struct inventory *inv, const char *address, const char *url, 
     snprintf(agent.address, sizeof agent.address, "%s", address);
     snprintf(agent.url, sizeof agent.url, "%s", url);
     add(inv, &agent);
+}
+
+bool inventory_uses_tls(const struct inventory *inv)
+{
+    for (size_t i = 0; i < inv->n; i++)
+        if (inv->agents[i].server_name[0] != '\0')
+            return true;
+    return false;
 }
 
 void inventory_clear(struct inventory *inv)

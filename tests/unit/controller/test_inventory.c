@@ -13,26 +13,37 @@ struct accepted {
     const char *text;
     const char *address, *url, *name;
     uint32_t weight;
+    const char *server_name; /* "" = plain */
 };
 
 START_TEST(test_items)
 {
     static const struct accepted cases[] = {
-        {"127.0.0.1:7401", "127.0.0.1:7401", "tcp://127.0.0.1:7401", "", 1},
-        {"127.0.0.1", "127.0.0.1:7400", "tcp://127.0.0.1:7400", "", 1},
-        {"127.255.3.4:1", "127.255.3.4:1", "tcp://127.255.3.4:1", "", 1},
-        {"localhost:65535*3", "localhost:65535", "tcp://localhost:65535", "", 3},
-        {"LocalHost", "localhost:7400", "tcp://localhost:7400", "", 1},
-        {"[::1]:7402", "[::1]:7402", "tcp://[::1]:7402", "", 1},
-        {"[0:0:0:0:0:0:0:1]*1000", "[::1]:7400", "tcp://[::1]:7400", "", 1000},
-        {"db-1.example@localhost:07400", "localhost:7400", "tcp://localhost:7400", "db-1.example",
-         1},
-        {"tcp://127.0.0.1:9", "127.0.0.1:9", "tcp://127.0.0.1:9", "", 1},
-        {"tcp://[::1]", "[::1]:7400", "tcp://[::1]:7400", "", 1},
-        {"a@tcp://localhost*2", "localhost:7400", "tcp://localhost:7400", "a", 2},
-        {"ipc:///tmp/a.sock", "ipc:///tmp/a.sock", "ipc:///tmp/a.sock", "", 1},
-        {"ipc:///run/h@mmer/a:b*7", "ipc:///run/h@mmer/a:b", "ipc:///run/h@mmer/a:b", "", 7},
-        {"  localhost ", "localhost:7400", "tcp://localhost:7400", "", 1},
+        {"127.0.0.1:7401", "127.0.0.1:7401", "tcp://127.0.0.1:7401", "", 1, ""},
+        {"127.0.0.1", "127.0.0.1:7400", "tcp://127.0.0.1:7400", "", 1, ""},
+        {"127.255.3.4:1", "127.255.3.4:1", "tcp://127.255.3.4:1", "", 1, ""},
+        {"localhost:65535*3", "localhost:65535", "tcp://localhost:65535", "", 3, ""},
+        {"LocalHost", "localhost:7400", "tcp://localhost:7400", "", 1, ""},
+        {"[::1]:7402", "[::1]:7402", "tcp://[::1]:7402", "", 1, ""},
+        {"[0:0:0:0:0:0:0:1]*1000", "[::1]:7400", "tcp://[::1]:7400", "", 1000, ""},
+        {"db-1.example@localhost:07400", "tls+tcp://localhost:7400", "tls+tcp://localhost:7400",
+         "db-1.example", 1, "db-1.example"},
+        {"tcp://127.0.0.1:9", "127.0.0.1:9", "tcp://127.0.0.1:9", "", 1, ""},
+        {"tcp://[::1]", "[::1]:7400", "tcp://[::1]:7400", "", 1, ""},
+        {"a@tls+tcp://localhost*2", "tls+tcp://localhost:7400", "tls+tcp://localhost:7400", "a", 2,
+         "a"},
+        {"tls+tcp://localhost:1", "tls+tcp://localhost:1", "tls+tcp://localhost:1", "", 1,
+         "localhost"},
+        {"Host.Example", "tls+tcp://host.example:7400", "tls+tcp://host.example:7400", "", 1,
+         "host.example"},
+        {"tls+tcp://host.example:9*4", "tls+tcp://host.example:9", "tls+tcp://host.example:9", "",
+         4, "host.example"},
+        {"a-1@10.0.0.1", "tls+tcp://10.0.0.1:7400", "tls+tcp://10.0.0.1:7400", "a-1", 1, "a-1"},
+        {"a-1@tls+tcp://[2001:db8::1]:9", "tls+tcp://[2001:db8::1]:9", "tls+tcp://[2001:db8::1]:9",
+         "a-1", 1, "a-1"},
+        {"ipc:///tmp/a.sock", "ipc:///tmp/a.sock", "ipc:///tmp/a.sock", "", 1, ""},
+        {"ipc:///run/h@mmer/a:b*7", "ipc:///run/h@mmer/a:b", "ipc:///run/h@mmer/a:b", "", 7, ""},
+        {"  localhost ", "localhost:7400", "tcp://localhost:7400", "", 1, ""},
     };
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct inventory inv;
@@ -44,6 +55,8 @@ START_TEST(test_items)
         ck_assert_str_eq(inv.agents[0].url, cases[i].url);
         ck_assert_str_eq(inv.agents[0].name, cases[i].name);
         ck_assert_uint_eq(inv.agents[0].weight, cases[i].weight);
+        ck_assert_str_eq(inv.agents[0].server_name, cases[i].server_name);
+        ck_assert(inventory_uses_tls(&inv) == (cases[i].server_name[0] != '\0'));
         inventory_clear(&inv);
     }
 }
@@ -113,22 +126,29 @@ static const char *const refused[][2] = {
     {"tcp://", "host"},
     {"tcp://localhost/path", "host"},
     {"tcp://localhost:80/", "port"},
-    {"tls+tcp://localhost", "the control link has no TLS yet"},
-    {"http://localhost", "unknown transport; accepted is HOST[:PORT], tcp://"},
+    {"tls+tcp://", "host"},
+    {"tls+tcp://localhost/path", "host"},
+    {"tls://localhost", "unknown transport"},
+    {"http://localhost", "unknown transport; accepted is HOST[:PORT], tcp://HOST[:PORT], tls+tcp"},
+    {"a@tcp://localhost", "only TLS can check a name; accepted is NAME@HOST[:PORT] or NAME@tls+"},
+    {"a@ipc:///tmp/a", "only TLS can check a name"},
     {"ipc://", "path; accepted is ipc:///PATH"},
     {"ipc://relative", "path"},
     {"ipc:///", "path"},
     {"ipc:///a b", "ipc:///a b: space, control"},
-    {"10.0.0.1:7400", "--agents 10.0.0.1:7400: not a loopback host, and the control link has no "
-                      "TLS yet"},
-    {"host.example", "--insecure-agents"},
-    {"[2001:db8::1]", "not a loopback host"},
-    {"128.0.0.1", "not a loopback host"},
-    {"localhost.example", "not a loopback host"},
-    {"tcp://192.168.0.1:7400", "not a loopback host"},
+    {"10.0.0.1:7400", "--agents 10.0.0.1:7400: TLS checks the name in the agent's certificate, and "
+                      "an IP address is none; accepted is NAME@ADDRESS[:PORT], or plain tcp with "
+                      "--insecure-agents"},
+    {"[2001:db8::1]", "an IP address is none"},
+    {"128.0.0.1", "an IP address is none"},
+    {"tls+tcp://127.0.0.1:1", "an IP address is none"},
+    {"tls+tcp://[::1]:1", "an IP address is none"},
+    {"tcp://192.168.0.1:7400", "plain tcp to another host; accepted is HOST[:PORT] or tls+tcp://"},
+    {"tcp://host.example", "with --insecure-agents"},
     {"localhost,127.0.0.1,LOCALHOST:7400*2", "--agents LOCALHOST:7400*2: given twice"},
     {"[::1],[0::1]:7400", "given twice"},
     {"ipc:///a,ipc:///a", "given twice"},
+    {"localhost,a@localhost", "given twice"},
 };
 
 START_TEST(test_refused)
@@ -149,12 +169,17 @@ START_TEST(test_insecure_allows_other_hosts)
 {
     struct inventory inv;
     struct errmsg msg = {{0}};
-    ck_assert_msg(inventory_parse("a@10.0.0.1,host.example:1*5,[2001:DB8:0::1]", 1, &inv, &msg) ==
-                      ERR_OK,
+    ck_assert_msg(inventory_parse("10.0.0.1,host.example:1*5,[2001:DB8:0::1],tcp://h2,a@10.0.0.2,"
+                                  "tls+tcp://h3",
+                                  1, &inv, &msg) == ERR_OK,
                   "%s", msg.text);
     ck_assert_str_eq(inv.agents[0].url, "tcp://10.0.0.1:7400");
     ck_assert_str_eq(inv.agents[1].url, "tcp://host.example:1");
     ck_assert_str_eq(inv.agents[2].url, "tcp://[2001:db8::1]:7400");
+    ck_assert_str_eq(inv.agents[3].url, "tcp://h2:7400");
+    ck_assert_str_eq(inv.agents[4].url, "tls+tcp://10.0.0.2:7400");
+    ck_assert_str_eq(inv.agents[5].url, "tls+tcp://h3:7400");
+    ck_assert_str_eq(inv.agents[5].server_name, "h3");
     inventory_clear(&inv);
     ck_assert(inventory_parse("tls+tcp://10.0.0.1", 1, &inv, &msg) == ERR_INVALID);
     ck_assert(inventory_parse("10.0.0.1:0", 1, &inv, &msg) == ERR_INVALID);
@@ -181,7 +206,9 @@ START_TEST(test_limits)
         text[len] = '\0';
         ck_assert((inventory_parse(text, 1, &inv, &msg) == ERR_OK) == (len <= 100));
         inventory_clear(&inv);
-        memcpy(text, "ipc:///", len < 7 ? len : 7);
+        if (len < 7)
+            continue;
+        memcpy(text, "ipc:///", 7);
         ck_assert_msg((inventory_parse(text, 0, &inv, &msg) == ERR_OK) == (len > 7 && len <= 113),
                       "%zu", len);
         inventory_clear(&inv);
