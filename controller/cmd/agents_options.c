@@ -28,7 +28,7 @@ static const struct option_row own_rows[] = {
      .text = "print JSON (schema hammer.agents/1) instead of text"},
 };
 #define OWN_N    (sizeof own_rows / sizeof own_rows[0])
-#define ROWS_MAX 32
+#define ROWS_MAX 40
 
 /* Those of run's flags that a list of agents understands. */
 #define SHARED "agents inventory insecure-agents tls-ca tls-cert tls-key tls-crl debug help"

@@ -31,6 +31,7 @@ struct session {
     struct inventory inventory;
     struct local_agents *local;
     struct loop *loop;
+    struct link_tls *tls; /* NULL = no agent wants it */
     struct merge *merge;
     struct fleet *fleet;
     struct result *result;
@@ -205,6 +206,9 @@ static enum err assemble(struct session *s, struct errmsg *msg)
 {
     host_fd_limit(); /* two descriptors an agent */
     link_block_signals();
+    enum err e = tls_options_open(&s->options.tls, inventory_uses_tls(&s->inventory), &s->tls, msg);
+    if (e != ERR_OK)
+        return e;
     s->merge = merge_new(s->inventory.n, s->options.plan.interval_ns);
     merge_on_interval(s->merge, on_interval, s);
     struct fleet_config cfg = {.loop = s->loop,
@@ -212,6 +216,7 @@ static enum err assemble(struct session *s, struct errmsg *msg)
                                .plan = &s->options.plan,
                                .merge = s->merge,
                                .patience = s->options.patience,
+                               .tls = s->tls,
                                .note = on_note,
                                .arg = s};
     return fleet_new(&cfg, &s->fleet, msg);
@@ -268,6 +273,7 @@ static void dispose(struct session *s)
         loop_finish(s->loop); /* the agents' BYE may still have to leave */
     local_agents_stop(s->local);
     loop_free(s->loop);
+    link_tls_free(s->tls);
     inventory_clear(&s->inventory);
     run_options_clear(&s->options);
 }

@@ -8,6 +8,7 @@
 #include "common/err.h"
 #include "common/option.h"
 #include "controller/cmd/secret_options.h"
+#include "controller/cmd/tls_options.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/inventory.h"
 #include "proto/plan.h"
@@ -18,6 +19,7 @@ struct run_options {
     struct plan plan;
     char *agents;
     char *inventory; /* file; NULL = the default one */
+    struct tls_options tls;
     uint32_t local;
     bool local_set, agents_set;
     char *name;

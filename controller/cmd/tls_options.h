@@ -21,28 +21,28 @@ struct tls_options {
     char *ca, *cert, *key, *crl; /* NULL = in the default folder; freed by option_clear */
 };
 
-#define TLS_OPTION_ROW(type, member, field, long_name, help)                                       \
+#define TLS_OPTION_ROW(owner, member, field, long_name, help)                                      \
     {                                                                                              \
         .name = long_name, .aliases = "", .type = OPTION_STRING,                                   \
-        .offset = offsetof(type, member.field), .set_offset = OPTION_NO_SET, .meta = "FILE",       \
+        .offset = offsetof(owner, member.field), .set_offset = OPTION_NO_SET, .meta = "FILE",      \
         .accepted = "a file name", .text = help                                                    \
     }
 
-#define TLS_OPTION_ROWS(type, member)                                                              \
-    TLS_OPTION_ROW(type, member, ca, "tls-ca",                                                     \
+#define TLS_OPTION_ROWS(owner, member)                                                             \
+    TLS_OPTION_ROW(owner, member, ca, "tls-ca",                                                    \
                    "CA certificate that agents must be signed by (tls+tcp:// agents only); "       \
                    "default: ca.crt in ~/.config/hammer/pki, where hammer-ctl pki puts it"),       \
-        TLS_OPTION_ROW(type, member, cert, "tls-cert",                                             \
+        TLS_OPTION_ROW(owner, member, cert, "tls-cert",                                            \
                        "certificate shown to agents; default: controller.crt there"),              \
-        TLS_OPTION_ROW(type, member, key, "tls-key",                                               \
+        TLS_OPTION_ROW(owner, member, key, "tls-key",                                              \
                        "its private key, readable by its owner only; default: controller.key "     \
                        "there"),                                                                   \
-        TLS_OPTION_ROW(type, member, crl, "tls-crl",                                               \
+        TLS_OPTION_ROW(owner, member, crl, "tls-crl",                                              \
                        "revoked certificates; default: crl.pem there, if it exists")
 
-/* The files that the flags name, read and checked. needed = false (no agent is dialled over TLS):
- * *out = NULL, no file is looked at. A missing file: ERR_NOT_FOUND and the commands that make it.
- * *out is freed by link_tls_free after the links are gone. */
+/* The files that the flags name, read and checked. After link_block_signals. needed = false (no
+ * agent is dialled over TLS): *out = NULL, no file is looked at. A missing file: ERR_NOT_FOUND and
+ * the commands that make it. *out is freed by link_tls_free after the links are gone. */
 enum err tls_options_open(const struct tls_options *o, bool needed, struct link_tls **out,
                           struct errmsg *msg) MUST_CHECK;
 

@@ -125,7 +125,7 @@ struct coord_agent_info {
     enum coord_agent_state state;
     char name[64];
     char build[32];
-    char problem[256]; /* why refused or lost; what PREPARED complained of */
+    char problem[384]; /* why refused or lost; what PREPARED complained of */
     char address[96];  /* target address it uses */
     uint32_t cores;
     uint64_t tested_rate; /* req/s its self-test has shown; 0 = unknown */

@@ -99,7 +99,7 @@ struct coordinator {
     char run_hex[2 * MSG_ID_LEN + 1];
     bool stopping, interrupted, damaged;
     enum coord_outcome outcome;
-    char reason[512];
+    char reason[640];
 };
 
 /* --- coordinator.c ------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ static void on_link(void *arg, struct link *l, enum link_event ev, const struct 
     if (ev == LINK_UP) {
         ce.kind = COORD_EV_UP;
     } else if (ev == LINK_DOWN) {
-        char reason[160];
+        char reason[384];
         snprintf(reason, sizeof reason, "%s", info->reason);
         link_close(l, 0);
         m->link = NULL;
@@ -88,8 +88,9 @@ static void do_dial(struct fleet *f, struct member *m)
     struct errmsg msg = {{0}};
     link_close(m->link, 0);
     m->link = NULL;
-    enum err e = link_dial(f->cfg.loop, f->cfg.inventory->agents[m->number].url, NULL, DIAL_MS,
-                           on_link, m, &m->link, &msg);
+    const struct inventory_agent *agent = &f->cfg.inventory->agents[m->number];
+    struct link_options o = {.tls = f->cfg.tls, .server_name = agent->server_name};
+    enum err e = link_dial(f->cfg.loop, agent->url, &o, DIAL_MS, on_link, m, &m->link, &msg);
     if (e == ERR_OK) {
         link_set_frame_max(m->link, MSG_FRAME_MAX);
         link_set_silence(m->link, SILENCE_MS);

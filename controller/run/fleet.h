@@ -6,6 +6,7 @@
 #include "common/loop.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/merge.h"
+#include "proto/link_tls.h"
 
 /*
  * Carries the coordinator's actions out: one link per agent, snapshots into the merge, one timer.
@@ -20,6 +21,7 @@ struct fleet_config {
     const struct plan *plan;
     struct merge *merge;
     struct coord_patience patience;
+    const struct link_tls *tls; /* for agents with a server_name; outlives the fleet */
     void (*note)(void *arg, const char *text); /* for the user's eyes */
     void *arg;
 };

@@ -25,7 +25,7 @@ struct result_agent {
     char address[128];
     char version[32];
     enum result_agent_state state;
-    char problem[256];
+    char problem[384];
     uint32_t weight, threads, connections;
     bool insecure; /* it was started with --insecure-listen */
     bool same_clock;
