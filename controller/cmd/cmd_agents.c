@@ -23,6 +23,7 @@ struct session {
     struct agents_options options;
     struct inventory inventory;
     struct loop *loop;
+    struct link_tls *tls; /* NULL = no agent wants it */
     struct survey_agent *agents;
     struct roster_problem *problems;
     size_t n_problems;
@@ -73,9 +74,12 @@ static enum err ask_all(struct session *s, struct errmsg *msg)
         e = loop_signal(s->loop, SIGINT, on_signal, s);
     if (e == ERR_OK)
         e = loop_signal(s->loop, SIGTERM, on_signal, s);
+    if (e == ERR_OK)
+        e = tls_options_open(&s->options.run.tls, inventory_uses_tls(&s->inventory), &s->tls, msg);
     if (e != ERR_OK)
         return e;
-    struct survey_config cfg = {.loop = s->loop, .inventory = &s->inventory};
+    struct link_options link = {.tls = s->tls};
+    struct survey_config cfg = {.loop = s->loop, .inventory = &s->inventory, .link = &link};
     if (s->options.scheme[0] != '\0') {
         cfg.scheme = s->options.scheme;
         cfg.target = s->options.target_text;
@@ -130,6 +134,7 @@ static void dispose(struct session *s)
     if (s->loop != NULL)
         loop_finish(s->loop);
     loop_free(s->loop);
+    link_tls_free(s->tls);
     for (size_t i = 0; i < s->n_problems; i++)
         mem_free(s->problems[i].text);
     mem_free(s->problems);

@@ -56,7 +56,7 @@ static void leave(struct member *m)
 static void fail(struct member *m, const char *why)
 {
     if (!m->out->reached)
-        snprintf(m->out->problem, sizeof m->out->problem, "%.255s", why);
+        snprintf(m->out->problem, sizeof m->out->problem, "%.383s", why);
     msg_sanitise(m->out->problem);
     leave(m);
 }
@@ -145,14 +145,16 @@ static void on_frame(struct member *m, const struct link_info *info)
         fail(m, msg.refuse.text);
 }
 
-/* An agent that does not know the question hangs up after its 5 s without HELLO. */
+/* An agent that does not know the question hangs up after its 5 s without HELLO; one that refuses
+ * our certificate, or shows one that we refuse, at once. */
 static void on_down(struct member *m, const char *reason)
 {
-    char why[256];
+    char why[384];
+    bool hung_up = m->step == STEP_ASKED && strncmp(reason, "TLS", 3) != 0;
     snprintf(why, sizeof why,
-             m->step == STEP_ASKED
+             hung_up
                  ? "it hung up without an answer (%.120s): hammer-agent older than this hammer-ctl?"
-                 : "%.200s",
+                 : "%.380s",
              reason);
     fail(m, why);
 }
@@ -181,7 +183,7 @@ static void begin(struct member *m, uint64_t now_ns)
     struct link_options o = {0};
     if (m->survey->cfg->link != NULL)
         o = *m->survey->cfg->link;
-    o.server_name = agent->name[0] != '\0' ? agent->name : NULL;
+    o.server_name = agent->server_name;
     m->survey->busy++;
     m->step = STEP_DIALING;
     m->deadline_ns = clock_add(now_ns, (DIAL_MS + 500) * NS_PER_MS); /* the link's own is first */

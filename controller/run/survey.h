@@ -24,7 +24,7 @@
 
 struct survey_agent {
     bool reached;      /* INFO came: the next ones are filled */
-    char problem[256]; /* why not reached */
+    char problem[384]; /* why not reached */
     struct msg_info info;
     bool same_clock;             /* offset exactly 0 */
     struct clock_estimate clock; /* good 0 = not measured */
