@@ -253,8 +253,9 @@ void agent_start(struct agent_process *a, const char *const *args)
     copy_args(argv, 4, args);
     process_start(&a->process, "hammer-agent", argv);
     char *line = file_wait_line(port_file, 10000);
-    ck_assert_msg(strncmp(line, "tcp://", 6) == 0, "%s", line);
-    snprintf(a->address, sizeof a->address, "%s", line + 6);
+    const char *address = strstr(line, "tcp://"); /* or tls+tcp:// */
+    ck_assert_msg(address != NULL, "%s", line);
+    snprintf(a->address, sizeof a->address, "%s", address + strlen("tcp://"));
     mem_free(line);
 }
 

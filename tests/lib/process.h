@@ -62,7 +62,7 @@ struct target_process {
 void target_start(struct target_process *t, const char *const *args);
 void target_stop(struct target_process *t); /* SIGTERM: flushes its log */
 
-/* hammer-agent on a free tcp port. */
+/* hammer-agent on a free tcp port; `--listen tls+tcp://127.0.0.1:0` among the arguments wins. */
 struct agent_process {
     struct process process;
     char dir[64];
