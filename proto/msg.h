@@ -83,9 +83,9 @@ enum info_target {
 
 enum end_reason {
     END_FINISHED = 1, /* the schedule is done */
-    END_STOPPED = 2,  /* STOP */
+    END_STOPPED = 2,  /* STOP, or somebody's HALT: all of the run is meant */
     END_LEASE = 3,    /* the owner fell silent or went away */
-    END_ERROR = 4     /* the agent could not go on */
+    END_ERROR = 4     /* this agent could not go on */
 };
 
 struct msg_hello {
@@ -241,11 +241,13 @@ struct msg_info {
     uint64_t tested_rate;
     uint32_t insecure;
     char policy[192];
-    uint32_t tls;         /* 1: its control link is encrypted and both ends are certified */
-    uint32_t target;      /* enum info_target */
-    char addresses[512];  /* that the target has, "127.0.0.1:80 [::1]:80"; ends in "..." when cut */
-    uint64_t connect_us;  /* slowest of the connections that were made */
-    char problem[256];    /* why not reached; with REACHED: the first address that was not */
+    uint32_t tls;        /* 1: its control link is encrypted and both ends are certified */
+    uint32_t target;     /* enum info_target */
+    char addresses[512]; /* that the target has, "127.0.0.1:80 [::1]:80"; ends in "..." when cut */
+    uint64_t connect_us; /* slowest of the connections that were made */
+    /* Why not reached; with REACHED: the first address that was not; after HALT: why it ended
+     * nothing. */
+    char problem[256];
     uint32_t n_addresses; /* of the target */
     uint32_t orphan;      /* 1: the holder's lease is over, the results are kept for it */
 };

@@ -25,23 +25,6 @@ static const struct sm_state states[AGENT_STATES] = {
     [AGENT_ENDED] = {"ended", SM_BIT(AGENT_IDLE)},
 };
 
-static enum agent_state state(const struct control *c)
-{
-    return (enum agent_state)sm_state(&c->sm);
-}
-
-static bool send_to(struct control *c, void *conn, const struct msg *m)
-{
-    return c->cfg.send(c->cfg.arg, conn, m);
-}
-
-static void send_owner(struct control *c, const struct msg *m)
-{
-    if (c->owner.conn != NULL && !send_to(c, c->owner.conn, m))
-        log_warn(c->owner.name, "%s could not be sent; the controller will ask again",
-                 msg_type_name(m->type));
-}
-
 static uint64_t now(const struct control *c)
 {
     return c->cfg.now(c->cfg.arg);
@@ -49,15 +32,9 @@ static uint64_t now(const struct control *c)
 
 /* --- ownership ------------------------------------------------------------------------------ */
 
-static void end_record(struct control *c, const char *outcome, const char *why,
-                       const struct snapshot *total)
-{
-    audit_run_end(c->cfg.audit, &c->record, outcome, why, total);
-}
-
 static void drop_run(struct control *c)
 {
-    end_record(c, "abandoned", "the agent is closed", NULL);
+    control_record_end(c, "abandoned", "the agent is closed", NULL);
     if (c->run != NULL)
         c->cfg.run->free(c->run);
     c->run = NULL;
@@ -66,6 +43,8 @@ static void drop_run(struct control *c)
     c->prepare_command = c->arm_command = 0;
     c->prepared = (struct msg_prepared){0};
     c->prepare_error = (struct msg_error){0};
+    c->reshared = (struct msg_reshared){0};
+    c->reshare_command = 0;
     c->started_ns = c->ended_ns = c->arm_at_ns = 0;
     c->end_text[0] = c->run_id[0] = '\0';
 }
@@ -73,10 +52,10 @@ static void drop_run(struct control *c)
 /* The agent is free again. A run that is still going on stops here, at once. */
 static void release(struct control *c, const char *why)
 {
-    if (state(c) == AGENT_IDLE)
+    if (control_state(c) == AGENT_IDLE)
         return;
     log_info(c->owner.name, "released (%s) in state %s", why, sm_name(&c->sm));
-    end_record(c, "abandoned", why, NULL);
+    control_record_end(c, "abandoned", why, NULL);
     drop_run(c);
     sm_move(&c->sm, AGENT_IDLE);
     owner_free(&c->owner);
@@ -94,7 +73,7 @@ static void refuse(struct control *c, void *conn, enum refuse_code code, const c
         owner_describe(&c->owner, now(c), &m.refuse);
         memcpy(m.refuse.run, c->run_id, sizeof m.refuse.run);
     }
-    (void)send_to(c, conn, &m);
+    (void)c->cfg.send(c->cfg.arg, conn, &m);
     if (conn == c->owner.conn) /* a controller that contradicts itself does not go on holding */
         release(c, text);
     c->cfg.close(c->cfg.arg, conn);
@@ -104,7 +83,7 @@ static void welcome(struct control *c)
 {
     struct msg m = {.type = MSG_WELCOME};
     control_welcome(c, &m.welcome);
-    send_owner(c, &m);
+    control_tell_owner(c, &m);
 }
 
 static void renew(struct control *c, uint64_t rx_ns)
@@ -164,133 +143,6 @@ static void on_hello(struct control *c, void *conn, const struct msg *m, uint64_
     welcome(c);
 }
 
-/* --- what the run says ---------------------------------------------------------------------- */
-
-static void flush(struct control *c)
-{
-    struct msg m;
-    while (c->outbox != NULL && c->owner.conn != NULL && outbox_peek(c->outbox, &m)) {
-        if (!send_to(c, c->owner.conn, &m))
-            return;
-        outbox_sent(c->outbox);
-    }
-}
-
-static void on_run_prepared(struct control *c, const struct run_info *info)
-{
-    if (state(c) != AGENT_PREPARING)
-        return;
-    sm_move(&c->sm, AGENT_PREPARED);
-    c->prepared.command = c->prepare_command;
-    c->prepared.connections = info->connections;
-    c->prepared.threads = info->threads;
-    memcpy(c->prepared.address, info->address, sizeof c->prepared.address);
-    snprintf(c->prepared.problem, sizeof c->prepared.problem, "%.191s", info->problem);
-    audit_run_address(&c->record, info->address);
-    struct msg m = {.type = MSG_PREPARED, .prepared = c->prepared};
-    send_owner(c, &m);
-}
-
-static void answer_error(struct control *c, uint64_t command, enum refuse_code code,
-                         const char *text)
-{
-    struct msg m = {.type = MSG_ERROR};
-    m.error.command = command;
-    m.error.code = code;
-    snprintf(m.error.text, sizeof m.error.text, "%s", text);
-    send_owner(c, &m);
-}
-
-static void fail_prepare(struct control *c, enum refuse_code code, const char *why)
-{
-    log_warn(c->owner.name, "plan refused: %s", why);
-    end_record(c, "refused", why, NULL);
-    c->prepare_error.command = c->prepare_command;
-    c->prepare_error.code = code;
-    snprintf(c->prepare_error.text, sizeof c->prepare_error.text, "%s", why);
-    sm_move(&c->sm, AGENT_HELD);
-    answer_error(c, c->prepare_command, code, why);
-}
-
-static void send_started(struct control *c)
-{
-    struct msg m = {.type = MSG_STARTED};
-    m.started.at_ns = c->arm_at_ns;
-    m.started.actual_ns = c->started_ns;
-    send_owner(c, &m);
-}
-
-static void on_run_started(struct control *c, const struct run_info *info)
-{
-    c->started_ns = info->started_ns;
-    if (state(c) == AGENT_ARMED)
-        sm_move(&c->sm, AGENT_RUNNING);
-    send_started(c);
-}
-
-static const char *const end_names[] = {
-    [END_FINISHED] = "finished",
-    [END_STOPPED] = "stopped",
-    [END_LEASE] = "lease",
-    [END_ERROR] = "error",
-};
-
-static void on_run_ended(struct control *c, struct run_info *info)
-{
-    c->ended_ns = info->ended_ns;
-    if (state(c) != AGENT_DRAINING)
-        c->end_reason = info->lease_lost ? END_LEASE : END_FINISHED;
-    if (c->end_reason == END_LEASE)
-        snprintf(c->end_text, sizeof c->end_text,
-                 "the agent's main thread hung: nobody renewed the load's lease");
-    if (info->policy && state(c) != AGENT_DRAINING) {
-        c->end_reason = END_ERROR;
-        snprintf(c->end_text, sizeof c->end_text, "%.191s", info->problem);
-    }
-    end_record(c, end_names[c->end_reason], c->end_text, info->snapshot);
-    sm_move(&c->sm, AGENT_ENDED);
-    struct msg_final f = {
-        .reason = c->end_reason, .started_ns = c->started_ns, .ended_ns = c->ended_ns};
-    memcpy(f.text, c->end_text, sizeof f.text);
-    if (outbox_final(c->outbox, &f, info->snapshot) != ERR_OK)
-        log_error(c->owner.name, "the final snapshot could not be encoded");
-    snapshot_free(info->snapshot);
-    flush(c);
-}
-
-static void on_run_snapshot(struct control *c, struct run_info *info)
-{
-    audit_run_count(&c->record, info->snapshot);
-    if (outbox_add(c->outbox, info->snapshot) != ERR_OK)
-        log_error(c->owner.name, "a snapshot could not be encoded");
-    flush(c);
-}
-
-static void on_run(void *arg, enum run_event ev, struct run_info *info)
-{
-    struct control *c = arg;
-    switch (ev) {
-    case RUN_PREPARED:
-        on_run_prepared(c, info);
-        break;
-    case RUN_REFUSED:
-        if (state(c) == AGENT_PREPARING)
-            fail_prepare(c, info->policy ? REFUSE_POLICY : REFUSE_PLAN, info->problem);
-        break;
-    case RUN_STARTED:
-        on_run_started(c, info);
-        break;
-    case RUN_SNAPSHOT:
-        on_run_snapshot(c, info);
-        break;
-    case RUN_RESHARED:
-        break;
-    case RUN_ENDED:
-        on_run_ended(c, info);
-        break;
-    }
-}
-
 /* --- commands ------------------------------------------------------------------------------- */
 
 static void start_prepare(struct control *c, const struct msg_prepare *p)
@@ -311,10 +163,11 @@ static void start_prepare(struct control *c, const struct msg_prepare *p)
                                .run = id};
     enum err e = admit(&cfg, p, &order, &c->record, &code, &msg);
     if (e == ERR_OK)
-        e = c->cfg.run->prepare(&c->cfg.env, &order.plan, &order.part, on_run, c, &c->run, &msg);
+        e = c->cfg.run->prepare(&c->cfg.env, &order.plan, &order.part, control_on_run, c, &c->run,
+                                &msg);
     plan_clear(&order.plan);
     if (e != ERR_OK) {
-        fail_prepare(c, code, msg.text[0] != '\0' ? msg.text : err_str(e));
+        control_fail_prepare(c, code, msg.text[0] != '\0' ? msg.text : err_str(e));
         return;
     }
     c->outbox = outbox_new();
@@ -329,18 +182,19 @@ static void on_prepare(struct control *c, void *conn, const struct msg *m, uint6
     (void)conn, (void)rx_ns;
     const struct msg_prepare *p = &m->prepare;
     if (p->command == 0) { /* 0 stands for "none" below */
-        answer_error(c, 0, REFUSE_STATE, "PREPARE without a command number");
+        control_answer_error(c, 0, REFUSE_STATE, "PREPARE without a command number");
     } else if (p->command == c->prepare_error.command) {
-        answer_error(c, p->command, (enum refuse_code)c->prepare_error.code, c->prepare_error.text);
+        control_answer_error(c, p->command, (enum refuse_code)c->prepare_error.code,
+                             c->prepare_error.text);
     } else if (p->command == c->prepare_command && c->prepared.command == p->command) {
         struct msg again = {.type = MSG_PREPARED, .prepared = c->prepared};
-        send_owner(c, &again);
+        control_tell_owner(c, &again);
     } else if (p->command == c->prepare_command) {
         return; /* still at it: the answer comes by itself */
-    } else if (state(c) == AGENT_HELD) {
+    } else if (control_state(c) == AGENT_HELD) {
         start_prepare(c, p);
     } else {
-        answer_error(c, p->command, REFUSE_STATE, "the agent already has a run");
+        control_answer_error(c, p->command, REFUSE_STATE, "the agent already has a run");
     }
 }
 
@@ -349,34 +203,24 @@ static void on_arm(struct control *c, void *conn, const struct msg *m, uint64_t 
     (void)conn;
     const struct msg_arm *a = &m->arm;
     if (c->started_ns != 0) {
-        send_started(c);
+        control_send_started(c);
         return;
     }
-    if (state(c) == AGENT_PREPARED) {
+    if (control_state(c) == AGENT_PREPARED) {
         if (a->at_ns <= rx_ns) {
-            answer_error(c, a->command, REFUSE_LATE, "the start instant is already past");
+            control_answer_error(c, a->command, REFUSE_LATE, "the start instant is already past");
             return;
         }
         c->arm_command = a->command;
         c->arm_at_ns = a->at_ns;
         sm_move(&c->sm, AGENT_ARMED);
         c->cfg.run->arm(c->run, a->at_ns);
-    } else if (state(c) != AGENT_ARMED || a->command != c->arm_command) {
-        answer_error(c, a->command, REFUSE_STATE, "the agent is not prepared");
+    } else if (control_state(c) != AGENT_ARMED || a->command != c->arm_command) {
+        control_answer_error(c, a->command, REFUSE_STATE, "the agent is not prepared");
         return;
     }
     struct msg reply = {.type = MSG_ARMED, .armed = {.command = a->command}};
-    send_owner(c, &reply);
-}
-
-static void halt(struct control *c, enum end_reason reason, const char *text, uint64_t drain_ns)
-{
-    if (state(c) != AGENT_DRAINING) {
-        c->end_reason = reason;
-        snprintf(c->end_text, sizeof c->end_text, "%s", text);
-        sm_move(&c->sm, AGENT_DRAINING);
-    }
-    c->cfg.run->halt(c->run, drain_ns);
+    control_tell_owner(c, &reply);
 }
 
 /* STOP before there is a run: an empty FINAL, so that the controller has its answer. */
@@ -391,21 +235,21 @@ static void end_without_run(struct control *c)
     if (outbox_final(c->outbox, &f, info.snapshot) != ERR_OK)
         log_error(c->owner.name, "an empty final snapshot could not be encoded");
     snapshot_free(info.snapshot);
-    flush(c);
+    control_flush(c);
 }
 
 static void on_stop(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
 {
     (void)conn, (void)rx_ns;
-    if (state(c) == AGENT_ENDED) {
+    if (control_state(c) == AGENT_ENDED) {
         outbox_repeat_final(c->outbox);
-        flush(c);
-    } else if (state(c) == AGENT_HELD) {
+        control_flush(c);
+    } else if (control_state(c) == AGENT_HELD) {
         drop_run(c);
         end_without_run(c);
     } else {
         log_info(c->owner.name, "stop: %s", m->stop.reason);
-        halt(c, END_STOPPED, m->stop.reason, m->stop.drain_ns);
+        control_halt(c, END_STOPPED, m->stop.reason, m->stop.drain_ns);
     }
 }
 
@@ -417,7 +261,7 @@ static void on_probe(struct control *c, void *conn, const struct msg *m, uint64_
     reply.probe_reply.probe = m->probe.probe;
     reply.probe_reply.t2_ns = rx_ns;
     reply.probe_reply.t3_ns = now(c);
-    send_owner(c, &reply);
+    control_tell_owner(c, &reply);
 }
 
 static void acknowledged(struct control *c, uint64_t seq, bool resend)
@@ -427,7 +271,7 @@ static void acknowledged(struct control *c, uint64_t seq, bool resend)
     outbox_ack(c->outbox, seq);
     if (resend)
         outbox_rewind(c->outbox, seq);
-    flush(c);
+    control_flush(c);
 }
 
 static void on_ping(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
@@ -436,11 +280,11 @@ static void on_ping(struct control *c, void *conn, const struct msg *m, uint64_t
     struct msg reply = {.type = MSG_PONG};
     reply.pong.t1_ns = m->ping.t1_ns;
     reply.pong.t2_ns = rx_ns;
-    reply.pong.state = state(c);
+    reply.pong.state = control_state(c);
     reply.pong.last_seq = c->outbox != NULL ? outbox_last_seq(c->outbox) : 0;
     reply.pong.started_ns = c->started_ns;
     reply.pong.t3_ns = now(c);
-    send_owner(c, &reply);
+    control_tell_owner(c, &reply);
     acknowledged(c, m->ping.ack_seq, false);
 }
 
@@ -448,6 +292,12 @@ static void on_ack(struct control *c, void *conn, const struct msg *m, uint64_t 
 {
     (void)conn, (void)rx_ns;
     acknowledged(c, m->ack.ack_seq, m->ack.resend != 0);
+}
+
+static void on_reshare(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
+{
+    (void)conn, (void)rx_ns;
+    control_reshare(c, &m->reshare);
 }
 
 static void on_bye(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
@@ -462,13 +312,17 @@ static const struct {
     void (*handle)(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns);
 } handlers[] = {
     {MSG_PROBE, on_probe}, {MSG_PREPARE, on_prepare}, {MSG_ARM, on_arm}, {MSG_PING, on_ping},
-    {MSG_ACK, on_ack},     {MSG_STOP, on_stop},       {MSG_BYE, on_bye},
+    {MSG_ACK, on_ack},     {MSG_STOP, on_stop},       {MSG_BYE, on_bye}, {MSG_RESHARE, on_reshare},
 };
 
 void control_message(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
 {
     if (m->type == MSG_HELLO) {
         on_hello(c, conn, m, rx_ns);
+        return;
+    }
+    if (m->type == MSG_HALT) {
+        control_on_halt(c, conn, &m->halt);
         return;
     }
     if (conn != c->owner.conn) {
@@ -489,7 +343,7 @@ void control_message(struct control *c, void *conn, const struct msg *m, uint64_
 /* Is there anything that its owner could still want? What was not even started is not. */
 static bool worth_keeping(const struct control *c, uint64_t now_ns)
 {
-    enum agent_state s = state(c);
+    enum agent_state s = control_state(c);
     return s == AGENT_RUNNING || s == AGENT_DRAINING || (s == AGENT_ENDED && c->started_ns != 0) ||
            (s == AGENT_ARMED && now_ns >= c->arm_at_ns);
 }
@@ -500,7 +354,7 @@ void control_gone(struct control *c, void *conn, uint64_t now_ns)
     (void)now_ns;
     if (conn == NULL || conn != c->owner.conn)
         return;
-    if (state(c) == AGENT_HELD) {
+    if (control_state(c) == AGENT_HELD) {
         release(c, "the controller's connection is gone");
         return;
     }
@@ -516,8 +370,8 @@ static void lease_over(struct control *c, uint64_t now_ns)
              c->owner.lease_ns / NS_PER_MS);
     if (worth_keeping(c, now_ns)) {
         owner_orphan(&c->owner, now_ns);
-        if (state(c) != AGENT_ENDED)
-            halt(c, END_LEASE, "its controller fell silent", 0);
+        if (control_state(c) != AGENT_ENDED)
+            control_halt(c, END_LEASE, "its controller fell silent", 0);
     } else {
         release(c, "lease");
     }
@@ -528,7 +382,7 @@ static void lease_over(struct control *c, uint64_t now_ns)
 void control_tick(struct control *c, uint64_t now_ns)
 {
     if (!owner_expired(&c->owner, now_ns)) {
-        flush(c);
+        control_flush(c);
     } else if (c->owner.orphan) {
         log_warn(c->owner.name, "did not come back for run %.8s: its results are dropped",
                  c->run_id);
@@ -552,18 +406,18 @@ bool control_shutdown(struct control *c, uint64_t now_ns)
 {
     (void)now_ns;
     c->shutting_down = true;
-    enum agent_state s = state(c);
+    enum agent_state s = control_state(c);
     if (s == AGENT_IDLE || s == AGENT_HELD)
         return true;
     if (s != AGENT_ENDED && s != AGENT_DRAINING)
-        halt(c, END_STOPPED, "the agent was asked to shut down", 0);
+        control_halt(c, END_ERROR, "the agent was asked to shut down", 0); /* this one alone */
     bool told = outbox_empty(c->outbox) || c->owner.conn == NULL;
-    return state(c) == AGENT_ENDED && told;
+    return control_state(c) == AGENT_ENDED && told;
 }
 
 enum agent_state control_state(const struct control *c)
 {
-    return state(c);
+    return (enum agent_state)sm_state(&c->sm);
 }
 
 void control_set_policy(struct control *c, const struct policy *policy)

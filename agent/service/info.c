@@ -92,6 +92,8 @@ static void on_probe(struct asker *a, const struct msg_probe *p, uint64_t rx_ns)
 bool info_message(struct info *s, void *conn, const struct msg *m, uint64_t rx_ns)
 {
     struct asker *a = find(s, conn);
+    if (m->type == MSG_HALT)
+        return false; /* who looked may well say so */
     if (a == NULL && m->type == MSG_QUERY)
         on_query(s, conn, &m->query);
     else if (a != NULL && m->type == MSG_PROBE && a->answered && a->probes < INFO_PROBES)
