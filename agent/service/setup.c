@@ -5,6 +5,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "proto/link_tls.h"
 
 /* --- policy --------------------------------------------------------------------------------- */
 
@@ -17,6 +18,27 @@ static enum err open_policy(const struct agent_options *o, struct policy **out, 
     else
         mem_free(p);
     return e;
+}
+
+/* --- certificates --------------------------------------------------------------------------- */
+
+/* The files' own sentence says what is wrong with them, not how one gets there. */
+static enum err open_tls(struct setup *s, struct errmsg *msg)
+{
+    const struct agent_options *o = &s->options;
+    struct link_tls_files files = {
+        .ca = o->tls_ca, .cert = o->tls_cert, .key = o->tls_key, .crl = o->tls_crl};
+    struct errmsg why = {{0}};
+    if (s->listen != LISTEN_TLS)
+        return ERR_OK;
+    enum err e = link_tls_new(LINK_TLS_AGENT, &files, &s->tls, &why);
+    if (e == ERR_NOT_FOUND)
+        return errmsg_set(msg, e,
+                          "--listen %.60s: %.200s. hammer-ctl pki init, then hammer-ctl pki agent "
+                          "NAME --out DIR make what is needed; copy DIR to " AGENT_PKI_DEFAULT
+                          " or name its files with --tls-ca, --tls-cert and --tls-key",
+                          o->listen, why.text);
+    return e == ERR_OK ? e : errmsg_set(msg, e, "--listen %.60s: %s", o->listen, why.text);
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
@@ -33,11 +55,14 @@ enum err setup_open(struct setup *s, int argc, char *const *argv, struct errmsg 
         e = agent_options_placement(o, &s->placement, msg);
     if (e == ERR_OK)
         e = listen_check(o->listen, o->insecure_listen, &s->listen, msg);
+    if (e == ERR_OK)
+        e = open_tls(s, msg);
     return e;
 }
 
 void setup_close(struct setup *s)
 {
+    link_tls_free(s->tls);
     mem_free(s->policy);
     agent_options_clear(&s->options);
     *s = (struct setup){0};
@@ -80,10 +105,19 @@ static void reload_policy(struct setup *s, struct policy **replaced)
     s->policy = fresh;
 }
 
+/* The names of the files do not change: link_tls keeps those of the start. */
+static void reload_tls(struct setup *s)
+{
+    struct errmsg msg = {{0}};
+    if (s->tls != NULL && link_tls_reload(s->tls, &msg) != ERR_OK)
+        keep("certificates stay", &msg);
+}
+
 void setup_reload(struct setup *s, struct policy **replaced)
 {
     reload_options(s);
     reload_policy(s, replaced);
+    reload_tls(s);
 }
 
 /* --- --check-config ------------------------------------------------------------------------- */
@@ -101,5 +135,8 @@ void setup_describe(const struct setup *s, FILE *out)
     policy_summary(s->policy, policy, sizeof policy);
     fprintf(out, "listen   %s (%s)\n", o->listen, kinds[s->listen]);
     fprintf(out, "policy   %s (%s)\n", policy, o->policy != NULL ? o->policy : "no file");
+    if (s->tls != NULL)
+        fprintf(out, "tls      %s, key %s, signed by %s, revoked %s\n", o->tls_cert, o->tls_key,
+                o->tls_ca, o->tls_crl);
     fprintf(out, "audit    %s\n", o->audit != NULL ? o->audit : "the log");
 }

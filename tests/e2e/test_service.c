@@ -422,6 +422,67 @@ START_TEST(test_check_config)
 }
 END_TEST
 
+/* --- TLS ------------------------------------------------------------------------------------ */
+
+static void make_pki(char agent_dir[96])
+{
+    char ca[96];
+    struct process p;
+    snprintf(ca, sizeof ca, "%s/ca", dir);
+    snprintf(agent_dir, 96, "%s/pki", dir);
+    const char *init[] = {"pki", "init", "--dir", ca, NULL};
+    const char *issue[] = {"pki", "agent", "load-1", "--dir", ca, "--out", agent_dir, NULL};
+    ck_assert_msg(process_run(&p, "hammer-ctl", init, 10000) == 0, "%s", p.err);
+    process_end(&p);
+    ck_assert_msg(process_run(&p, "hammer-ctl", issue, 10000) == 0, "%s", p.err);
+    process_end(&p);
+}
+
+static void tls_config(char *text, size_t cap, const char *pki)
+{
+    snprintf(text, cap,
+             "listen: tls+tcp://127.0.0.1:0\ntls-ca: %s/ca.crt\ntls-cert: %s/agent.crt\n"
+             "tls-key: %s/agent.key\ntls-crl: %s/crl.pem\n",
+             pki, pki, pki, pki);
+}
+
+START_TEST(test_check_config_of_tls)
+{
+    char pki[96], text[640], path[128];
+    check_config("listen: tls+tcp://127.0.0.1:0\ntls-cert: /nowhere/agent.crt\n", 1,
+                 "hammer-ctl pki agent NAME --out DIR");
+    make_pki(pki);
+    tls_config(text, sizeof text, pki);
+    check_config(text, 0, "tls      ");
+    snprintf(path, sizeof path, "%s/agent.key", pki);
+    ck_assert_int_eq(chmod(path, 0640), 0);
+    check_config(text, 1, "agent.key: a private key with mode 0640");
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    snprintf(path, sizeof path, "%s/agent.crt", pki);
+    write_file(path, "no certificate\n");
+    check_config(text, 1, "agent.crt");
+}
+END_TEST
+
+/* A broken file keeps the certificates that work. */
+START_TEST(test_reload_of_certificates)
+{
+    char pki[96], text[640], path[128], port_file[96];
+    make_pki(pki);
+    tls_config(text, sizeof text, pki);
+    write_file(config, text);
+    snprintf(port_file, sizeof port_file, "%s/port", dir);
+    const char *args[] = {"--config", config, "--port-file", port_file, NULL};
+    process_start(&agent.process, "hammer-agent", args);
+    mem_free(file_wait_line(port_file, 10000));
+    signal_and_wait("reloaded");
+    snprintf(path, sizeof path, "%s/crl.pem", pki);
+    write_file(path, "no list\n");
+    signal_and_wait("crl.pem");
+    wait_log("the old certificates stay in use", 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("service");
@@ -442,6 +503,8 @@ int main(void)
         tcase_add_test(t, test_stranger_is_refused);
     tcase_add_test(t, test_insecure_is_told_everywhere);
     tcase_add_test(t, test_check_config);
+    tcase_add_test(t, test_check_config_of_tls);
+    tcase_add_test(t, test_reload_of_certificates);
     suite_add_tcase(s, t);
     return check_main(s);
 }
