@@ -45,13 +45,21 @@ static uint64_t owned_by_share(const struct share *s, uint64_t global)
     return mine <= s->thread ? 0 : (mine - s->thread - 1) / s->threads + 1;
 }
 
-/* How many of the first `global` indices belong to the shard. */
-static uint64_t owned_below(const struct schedule *s, uint64_t global)
+/* The last piece that begins at or before the global index; the first one begins at 0. */
+static const struct schedule_piece *piece_of(const struct schedule *s, uint64_t global)
 {
     uint32_t i = s->n_pieces - 1;
-    while (s->pieces[i].from > global) /* the first piece begins at 0 */
+    while (s->pieces[i].from > global)
         i--;
-    const struct schedule_piece *p = &s->pieces[i];
+    return &s->pieces[i];
+}
+
+/* How many of the first `global` indices belong to the shard. Hot: few runs have a second piece. */
+static uint64_t owned_below(const struct schedule *s, uint64_t global)
+{
+    if (s->n_pieces == 1)
+        return owned_by_share(&s->pieces[0].share, global);
+    const struct schedule_piece *p = piece_of(s, global);
     return clock_add(p->first, owned_by_share(&p->share, global - p->from));
 }
 
@@ -133,13 +141,9 @@ uint64_t schedule_total(const struct schedule *s)
     return timed < s->requests ? timed : s->requests;
 }
 
-uint64_t schedule_index(const struct schedule *s, uint64_t n)
+static uint64_t index_in_share(const struct share *sh, uint64_t n)
 {
-    uint32_t i = s->n_pieces - 1;
-    while (s->pieces[i].first > n) /* the first piece begins at 0 */
-        i--;
-    const struct share *sh = &s->pieces[i].share;
-    u128 mine = (u128)(n - s->pieces[i].first) * sh->threads + sh->thread, turn, rest;
+    u128 mine = (u128)n * sh->threads + sh->thread, turn, rest;
     if (mine <= UINT64_MAX) {
         turn = (uint64_t)mine / sh->weight;
         rest = (uint64_t)mine % sh->weight;
@@ -147,8 +151,19 @@ uint64_t schedule_index(const struct schedule *s, uint64_t n)
         turn = mine / sh->weight;
         rest = mine % sh->weight;
     }
-    u128 index = s->pieces[i].from + turn * sh->total + sh->first + rest;
+    u128 index = turn * sh->total + sh->first + rest;
     return index > UINT64_MAX ? UINT64_MAX : (uint64_t)index;
+}
+
+uint64_t schedule_index(const struct schedule *s, uint64_t n)
+{
+    if (s->n_pieces == 1)
+        return index_in_share(&s->pieces[0].share, n);
+    uint32_t i = s->n_pieces - 1;
+    while (s->pieces[i].first > n) /* the first piece begins at 0 */
+        i--;
+    const struct schedule_piece *p = &s->pieces[i];
+    return clock_add(p->from, index_in_share(&p->share, n - p->first));
 }
 
 uint64_t schedule_due(const struct schedule *s, uint64_t n)
