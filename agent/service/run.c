@@ -512,7 +512,9 @@ static enum err run_reshare(struct run *r, uint64_t from, const struct plan_part
     more.total = part->total;
     more.first = part->first;
     more.weight = part->weight;
-    enum err e = policy_check_plan(&r->policy, &r->plan, &more, msg);
+    enum err e = plan_part_check(&more, msg); /* it came over the wire */
+    if (e == ERR_OK)
+        e = policy_check_plan(&r->policy, &r->plan, &more, msg);
     if (e != ERR_OK)
         return e;
     r->reshare_problem[0] = '\0';

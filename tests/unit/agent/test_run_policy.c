@@ -164,6 +164,10 @@ START_TEST(test_a_larger_share_is_checked)
     more.weight = 2;
     ck_assert_int_eq(run_ops()->reshare(run, 1000000, &more, &msg), ERR_REFUSED);
     ck_assert_ptr_nonnull(strstr(msg.text, "the plan asks this agent for 5000/s"));
+    more.total = 0; /* as a hostile controller may put it */
+    ck_assert_int_eq(run_ops()->reshare(run, 1000000, &more, &msg), ERR_INVALID);
+    more.total = 1;
+    ck_assert_int_eq(run_ops()->reshare(run, 1000000, &more, &msg), ERR_INVALID);
     ck_assert_int_eq(run_ops()->reshare(run, 1000000, &part, &msg), ERR_OK);
     run_ops()->halt(run, 0);
     LOOP_WAIT(loop, ended == 1);
