@@ -70,6 +70,18 @@ static void wait_ms(uint64_t ms)
     clock_sleep_until(clock_mono_ns() + ms * NS_PER_MS);
 }
 
+/* The agent has given up a dead controller: after the lease of 3 s. */
+static void wait_released(void)
+{
+    uint64_t until = clock_mono_ns() + 5 * NS_PER_SEC;
+    for (bool released = false; !released; wait_ms(5)) {
+        char *log = file_read(agent.process.err_path);
+        released = log != NULL && strstr(log, "released (lease)") != NULL;
+        mem_free(log);
+        ck_assert_msg(clock_mono_ns() < until, "the agent is still held");
+    }
+}
+
 /* --- bytes that are no frames --------------------------------------------------------------- */
 
 static const struct {
@@ -261,20 +273,22 @@ static void hole_close(struct black_hole *b)
     close(b->listener);
 }
 
-/* The agent is connecting to nowhere for its dead controller: free for the next one at once. */
+/* The agent is connecting to nowhere for its dead controller, which could come back while its lease
+ * lasts: free for the next one after that. */
 START_TEST(test_controller_dies_while_preparing)
 {
     struct black_hole hole;
     struct process p;
     hole_open(&hole);
-    const char *args[] = {"run", "--agents", agent.address, "-r",  "100",    "-d", "1",
-                          "-c",  "20",       "-T",          "30s", hole.url, NULL};
+    const char *args[] = {"run", "--agents", agent.address, "-r",      "100", "-d",     "1", "-c",
+                          "20",  "-T",       "30s",         "--lease", "3s",  hole.url, NULL};
     process_start(&p, "hammer-ctl", args);
     wait_ms(500);
     ck_assert(process_alive(&p));
     process_signal(&p, SIGKILL);
     ck_assert_int_eq(process_wait(&p, 5000), 137);
     process_end(&p);
+    wait_released();
     start_run(&p, "100", "200ms");
     expect_whole(&p, 20);
     hole_close(&hole);
@@ -353,7 +367,16 @@ static void encode_plan(struct wire_blob *blob)
     plan_clear(&plan);
 }
 
-/* Owns the agent, lets it prepare, arms it for the far future, and goes in one of several ways. */
+static void say_bye(struct raw_control *r)
+{
+    struct msg bye = {.type = MSG_BYE};
+    raw_send(r, &bye);
+    raw_wait_closed(r);
+    raw_close(r);
+}
+
+/* Owns the agent, lets it prepare, arms it for the far future, and goes in one of several ways:
+ * with BYE, or without, to come back for that on another connection. */
 static void own_once(const struct wire_blob *plan, unsigned way)
 {
     struct raw_control r;
@@ -364,7 +387,6 @@ static void own_once(const struct wire_blob *plan, unsigned way)
             .command = 1, .plan = *plan, .total = 1, .weight = 1, .connections = 8, .threads = 2}};
     struct msg arm = {.type = MSG_ARM, .arm = {.command = 2, .at_ns = UINT64_MAX - 1}};
     struct msg stop = {.type = MSG_STOP, .stop = {.command = 3, .drain_ns = UINT64_MAX}};
-    struct msg bye = {.type = MSG_BYE};
     raw_dial(&r, agent.address);
     ck_assert(raw_hello(&r, (uint8_t)(way + 1), MSG_VERSION_MAX) && raw_read(&r, &m));
     ck_assert_int_eq(m.type, MSG_WELCOME);
@@ -378,10 +400,13 @@ static void own_once(const struct wire_blob *plan, unsigned way)
         ck_assert(raw_send(&r, &arm));
     if (way % 4 > 2)
         ck_assert(raw_send(&r, &stop));
-    if (way % 3 > 0)
-        raw_send(&r, &bye);
-    raw_close(&r);
-    wait_ms(10); /* it has to be noticed */
+    if (way % 3 == 0) {
+        raw_close(&r);
+        raw_dial(&r, agent.address);
+        ck_assert(raw_hello(&r, (uint8_t)(way + 1), MSG_VERSION_MAX) && raw_read(&r, &m));
+        ck_assert_int_eq(m.type, MSG_WELCOME);
+    }
+    say_bye(&r);
 }
 
 /* Owners of every kind, one after the other: no descriptor and no memory stays behind. */

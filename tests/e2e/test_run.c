@@ -337,8 +337,8 @@ START_TEST(test_second_interrupt_and_kill_stop_the_load)
         start_target(NULL);
         start_agents(2);
         struct process p;
-        const char *args[] = {"run", "--agents", agent_list, "-r",       "200", "-d",
-                              "60",  "-c",       "8",        target.url, NULL};
+        const char *args[] = {"run", "--agents", agent_list, "-r", "200",      "-d", "60",
+                              "-c",  "8",        "--lease",  "3s", target.url, NULL};
         process_start(&p, "hammer-ctl", args);
         wait_requests(&p, 100);
         process_signal(&p, way == 0 ? SIGINT : SIGKILL);
