@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "common/redact.h"
+
 #define ACCEPTED "accepted: tcp://HOST:PORT, tcp://[IPV6]:PORT, tls+tcp://HOST:PORT, ipc:///PATH"
 
 static const char tcp_scheme[] = "tcp://";
@@ -14,6 +16,7 @@ static const char ipc_scheme[] = "ipc://";
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
 #define IPV6_CHARS "0123456789abcdefABCDEF:."
 #define HOST_MAX   253
+#define SHOWN      200
 
 static const char *after(const char *url, const char *scheme)
 {
@@ -31,16 +34,16 @@ bool link_url_tls(const char *url)
     return after(url, tls_scheme) != NULL;
 }
 
-static enum err check_path(const char *url, const char *path, struct errmsg *msg)
+static enum err check_path(const char *shown, const char *path, struct errmsg *msg)
 {
     const size_t max = sizeof((struct sockaddr_un *)0)->sun_path - 1;
     if (path[0] != '/' || path[1] == '\0')
-        return errmsg_set(msg, ERR_INVALID, "address \"%s\": the path must be absolute (%s)", url,
+        return errmsg_set(msg, ERR_INVALID, "address \"%s\": the path must be absolute (%s)", shown,
                           ACCEPTED);
     if (strlen(path) > max)
         return errmsg_set(msg, ERR_INVALID,
                           "address \"%s\": the path has %zu bytes, a socket's path at most %zu",
-                          url, strlen(path), max);
+                          shown, strlen(path), max);
     return ERR_OK;
 }
 
@@ -68,30 +71,36 @@ static bool port_is_good(const char *text, enum link_url_use use)
     return port <= 65535 && (port > 0 || use == LINK_URL_LISTEN);
 }
 
-static enum err check_host(const char *url, const char *host, enum link_url_use use,
+static enum err check_host(const char *shown, const char *host, enum link_url_use use,
                            struct errmsg *msg)
 {
     const char *end = skip_host(host, use);
+    if (strchr(host, '@') != NULL)
+        return errmsg_set(msg, ERR_INVALID, "address \"%s\": no user information is accepted (%s)",
+                          shown, ACCEPTED);
     if (end == NULL || (*end != ':' && *end != '\0'))
-        return errmsg_set(msg, ERR_INVALID, "address \"%s\": no usable host (%s)", url, ACCEPTED);
+        return errmsg_set(msg, ERR_INVALID, "address \"%s\": no usable host (%s)", shown, ACCEPTED);
     if (*end == '\0')
-        return errmsg_set(msg, ERR_INVALID, "address \"%s\": the port is missing (%s)", url,
+        return errmsg_set(msg, ERR_INVALID, "address \"%s\": the port is missing (%s)", shown,
                           ACCEPTED);
     if (!port_is_good(end + 1, use))
-        return errmsg_set(msg, ERR_INVALID, "address \"%s\": port \"%s\" is not in %d..65535", url,
-                          end + 1, use == LINK_URL_DIAL);
+        return errmsg_set(msg, ERR_INVALID, "address \"%s\": port \"%s\" is not in %d..65535",
+                          shown, end + 1, use == LINK_URL_DIAL);
     return ERR_OK;
 }
 
+/* Nobody's user information belongs into an address, so none is in what messages say of it. */
 enum err link_url_check(const char *url, enum link_url_use use, struct errmsg *msg)
 {
+    char shown[SHOWN];
     const char *host = after(url, link_url_tls(url) ? tls_scheme : tcp_scheme);
-    if (host != NULL)
-        return check_host(url, host, use, msg);
     const char *path = link_url_path(url);
+    redact_url(url, shown, sizeof shown);
+    if (host != NULL)
+        return check_host(shown, host, use, msg);
     if (path != NULL)
-        return check_path(url, path, msg);
-    return errmsg_set(msg, ERR_INVALID, "address \"%s\": unknown scheme (%s)", url, ACCEPTED);
+        return check_path(shown, path, msg);
+    return errmsg_set(msg, ERR_INVALID, "address \"%s\": unknown scheme (%s)", shown, ACCEPTED);
 }
 
 void link_url_label(const char *url, char *buf, size_t cap)

@@ -9,6 +9,7 @@
 #include "agent/service/policy_file.h"
 #include "common/mem.h"
 #include "common/option_file.h"
+#include "common/redact.h"
 
 #define PATH_CAP 4096
 
@@ -135,12 +136,15 @@ void agent_options_clear(struct agent_options *o)
 static enum err read_argv(struct agent_options *o, int argc, char *const *argv, struct errmsg *msg)
 {
     const char *rest[1];
+    char shown[200];
     size_t n_rest = 0;
     enum err e = option_environment(rows, ROWS, o, msg);
     if (e == ERR_OK)
         e = option_parse(rows, ROWS, argc, argv, o, rest, 1, &n_rest, msg);
-    if (e == ERR_OK && n_rest > 0)
-        e = errmsg_set(msg, ERR_INVALID, "%s: hammer-agent takes no argument", rest[0]);
+    if (e == ERR_OK && n_rest > 0) {
+        redact_url(rest[0], shown, sizeof shown);
+        e = errmsg_set(msg, ERR_INVALID, "%s: hammer-agent takes no argument", shown);
+    }
     return e;
 }
 

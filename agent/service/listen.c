@@ -13,6 +13,7 @@
 #include "agent/service/agent_options.h"
 #include "agent/service/policy.h"
 #include "common/log.h"
+#include "common/redact.h"
 #include "proto/link_url.h"
 
 #define ACCEPTED    "ipc://PATH, tls+tcp://HOST:PORT, or tcp://HOST:PORT on loopback"
@@ -53,12 +54,19 @@ static bool cut_host(const char *at, char *host, size_t cap)
     return true;
 }
 
+static enum err refuse(const char *url, struct errmsg *msg)
+{
+    char shown[100];
+    redact_url(url, shown, sizeof shown);
+    return errmsg_set(msg, ERR_INVALID, "--listen %s: accepted is " ACCEPTED, shown);
+}
+
 static enum err check_tcp(const char *url, bool insecure, enum listen_kind *kind,
                           struct errmsg *msg)
 {
     char host[256];
     if (!cut_host(url + strlen(tcp_scheme), host, sizeof host))
-        return errmsg_set(msg, ERR_INVALID, "--listen %.100s: accepted is " ACCEPTED, url);
+        return refuse(url, msg);
     *kind = host_is_loopback(host) ? LISTEN_LOOPBACK : LISTEN_INSECURE;
     if (insecure || *kind == LISTEN_LOOPBACK)
         return ERR_OK;
@@ -75,6 +83,8 @@ static enum err check_tcp(const char *url, bool insecure, enum listen_kind *kind
 
 enum err listen_check(const char *url, bool insecure, enum listen_kind *kind, struct errmsg *msg)
 {
+    if (link_url_path(url) == NULL && strchr(url, '@') != NULL) /* user information */
+        return refuse(url, msg);
     if (strncmp(url, tcp_scheme, strlen(tcp_scheme)) == 0)
         return check_tcp(url, insecure, kind, msg);
     *kind = LISTEN_TLS;
@@ -84,7 +94,7 @@ enum err listen_check(const char *url, bool insecure, enum listen_kind *kind, st
     const char *path = link_url_path(url);
     if (path != NULL && path[0] == '/')
         return ERR_OK;
-    return errmsg_set(msg, ERR_INVALID, "--listen %.100s: accepted is " ACCEPTED, url);
+    return refuse(url, msg);
 }
 
 /* --- the local socket ----------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/option.h"
+#include "common/redact.h"
 #include "common/units.h"
 
 #define EXIT_BAD_INPUT 1
@@ -121,13 +122,16 @@ int selftest_main(int argc, char **argv)
     struct errmsg msg = {{0}};
     char path[4096];
     const char *rest[1];
+    char shown[200];
     size_t n_rest = 0;
     int code = EXIT_BAD_INPUT;
     enum err e = option_environment(rows, ROWS, &o, &msg);
     if (e == ERR_OK)
         e = option_parse(rows, ROWS, argc, argv, &o, rest, 1, &n_rest, &msg);
-    if (e == ERR_OK && n_rest > 0)
-        e = errmsg_set(&msg, ERR_INVALID, "%s: hammer-agent selftest takes no argument", rest[0]);
+    if (e == ERR_OK && n_rest > 0) {
+        redact_url(rest[0], shown, sizeof shown);
+        e = errmsg_set(&msg, ERR_INVALID, "%s: hammer-agent selftest takes no argument", shown);
+    }
     if (e == ERR_OK && o.help) {
         usage();
     } else if (e == ERR_OK) {

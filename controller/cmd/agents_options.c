@@ -6,6 +6,7 @@
 
 #include "common/mem.h"
 #include "common/option_help.h"
+#include "common/redact.h"
 #include "controller/cmd/cmd.h"
 #include "proto/url.h"
 
@@ -143,6 +144,15 @@ static enum err explain(const struct agents_options *o, enum err e, struct errms
                       text != NULL ? text : why.text);
 }
 
+static enum err refuse_word(const char *word, struct errmsg *msg)
+{
+    char shown[200];
+    redact_url(word, shown, sizeof shown);
+    return errmsg_set(msg, ERR_INVALID,
+                      "%s: accepted is hammer-ctl agents [flags], or agents check [flags] URL",
+                      shown);
+}
+
 static enum err parse_list(int argc, char **argv, struct agents_options *o, struct inventory *inv,
                            struct errmsg *msg)
 {
@@ -151,9 +161,7 @@ static enum err parse_list(int argc, char **argv, struct agents_options *o, stru
     const char **rest = mem_calloc((size_t)argc, sizeof *rest);
     enum err e = parse_words(rows, n, argc, argv, o, rest, &n_rest, msg);
     if (e == ERR_OK && n_rest > 0 && !o->run.help)
-        e = errmsg_set(msg, ERR_INVALID,
-                       "%s: accepted is hammer-ctl agents [flags], or agents check [flags] URL",
-                       rest[0]);
+        e = refuse_word(rest[0], msg);
     if (e == ERR_OK && !o->run.help && o->target != NULL)
         e = take_target(o, o->target, msg);
     if (e == ERR_OK && !o->run.help)

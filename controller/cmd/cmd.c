@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/redact.h"
+
+#define WORD_SHOWN 200
 
 static const struct cmd_entry *const entries[] = {&cmd_run, &cmd_agents, &cmd_pki, &cmd_version,
                                                   &cmd_help};
@@ -43,13 +46,26 @@ static const struct cmd_entry *by_flag(const char *name)
     return NULL;
 }
 
+/* Whatever stands in a command's place is shown without the secrets that it may hold: a URL's, and
+ * what is behind the name of a flag. */
+static void show_word(const char *word, char *buf, size_t cap)
+{
+    size_t len = word[0] == '-' ? strcspn(word, "=: ") : strlen(word);
+    char *name = mem_calloc(len + 1, 1);
+    memcpy(name, word, len);
+    redact_url(name, buf, cap);
+    mem_free(name);
+}
+
 static int unknown(const char *word)
 {
+    char shown[WORD_SHOWN];
+    show_word(word, shown, sizeof shown);
     if (word[0] == '-' || strstr(word, "://") != NULL) /* as wrk and oha are called */
         fprintf(stderr, "hammer-ctl: %s: no command; did you mean hammer-ctl run [flags] URL?\n",
-                word);
+                shown);
     else {
-        fprintf(stderr, "hammer-ctl: %s: no such command; accepted are", word);
+        fprintf(stderr, "hammer-ctl: %s: no such command; accepted are", shown);
         for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
             fprintf(stderr, "%s %s", i == 0 ? "" : ",", entries[i]->name);
         fprintf(stderr, "\n");

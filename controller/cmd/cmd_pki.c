@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/redact.h"
 #include "controller/cmd/cmd.h"
 #include "controller/cmd/pki_options.h"
 #include "controller/cmd/pki_show.h"
@@ -253,7 +254,9 @@ static int exit_code(enum err e)
 
 static int unknown(const char *word)
 {
-    fprintf(stderr, "hammer-ctl: pki %.80s: no such command; accepted are", word);
+    char shown[80];
+    redact_url(word, shown, sizeof shown);
+    fprintf(stderr, "hammer-ctl: pki %s: no such command; accepted are", shown);
     for (enum pki_command c = PKI_CMD_INIT; c < PKI_CMD_COUNT; c++)
         fprintf(stderr, "%s %s", c == PKI_CMD_INIT ? "" : ",", pki_command_name(c));
     fputc('\n', stderr);

@@ -5,6 +5,7 @@
 
 #include "common/mem.h"
 #include "common/option_help.h"
+#include "common/redact.h"
 
 #define AT(member) .offset = offsetof(struct pki_options, member), .set_offset = OPTION_NO_SET
 #define COMMON     "dir help"
@@ -142,10 +143,13 @@ static enum err check_argument(enum pki_command c, const char *const *rest, size
     if (n < wanted)
         return errmsg_set(msg, ERR_INVALID, "%s is missing: accepted is hammer-ctl pki %s [flags]",
                           argument, commands[c].usage);
-    if (n > wanted)
+    if (n > wanted) {
+        char shown[80];
+        redact_url(rest[wanted], shown, sizeof shown);
         return errmsg_set(msg, ERR_INVALID,
-                          "%.80s: one argument too many; accepted is hammer-ctl pki %s [flags]",
-                          rest[wanted], commands[c].usage);
+                          "%s: one argument too many; accepted is hammer-ctl pki %s [flags]", shown,
+                          commands[c].usage);
+    }
     o->name = wanted > 0 ? rest[0] : NULL;
     return ERR_OK;
 }

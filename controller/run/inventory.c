@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/redact.h"
 #include "common/units.h"
 
 #define HOST_MAX     INVENTORY_HOST_MAX
@@ -269,6 +270,22 @@ static enum err add_item(struct inventory *inv, const struct item *it)
     return ERR_OK;
 }
 
+/* For messages: without user information, which no address takes but which somebody may have
+ * written. NAME@ is none. */
+static void show_item(const char *text, char buf[UNITS_SHOWN])
+{
+    char shown[ITEM_MAX], name[ITEM_MAX];
+    size_t len = strcspn(text, "@");
+    snprintf(name, sizeof name, "%.*s", (int)len, text);
+    if (text[len] != '@' || !is_name(name))
+        len = 0;
+    else
+        len++;
+    memcpy(shown, text, len);
+    redact_url(text + len, shown + len, sizeof shown - len);
+    units_format_shown(shown, buf);
+}
+
 /* One item of the list, blanks around it ignored. */
 static enum err parse_item(struct inventory *inv, const char *text, size_t len, bool insecure,
                            struct errmsg *msg)
@@ -280,7 +297,7 @@ static enum err parse_item(struct inventory *inv, const char *text, size_t len, 
     while (len > 0 && text[len - 1] == ' ')
         len--;
     snprintf(it.text, sizeof it.text, "%.*s", (int)(len < ITEM_MAX ? len : ITEM_MAX - 1), text);
-    units_format_shown(it.text, shown);
+    show_item(it.text, shown);
     if (len == 0)
         return refuse(&it, "empty item; accepted is [NAME@]HOST[:PORT][*WEIGHT], comma-separated");
     if (len >= ITEM_MAX)

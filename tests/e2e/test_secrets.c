@@ -320,6 +320,50 @@ START_TEST(test_refusals)
 }
 END_TEST
 
+/* --- in the wrong place --------------------------------------------------------------------- */
+
+#define LOGIN "canary:" CANARY "@127.0.0.1:1"
+
+static const struct {
+    const char *program;
+    const char *args[4];
+    const char *says;
+} misplaced[] = {
+    {"hammer-ctl", {"http://" LOGIN "/"}, "http://REDACTED@127.0.0.1:1/: no command"},
+    {"hammer-ctl", {"http://127.0.0.1:1/?token=" CANARY}, "token=REDACTED: no command"},
+    {"hammer-ctl", {LOGIN}, "REDACTED@127.0.0.1:1: no such command"},
+    {"hammer-ctl", {"--header=Authorization: " CANARY, URL}, "--header: no command"},
+    {"hammer-ctl", {"-HAuthorization: " CANARY, URL}, "-HAuthorization: no command"},
+    {"hammer-ctl", {"help", "http://" LOGIN "/"}, "http://REDACTED@127.0.0.1:1/: no command"},
+    {"hammer-ctl", {"agents", "http://" LOGIN "/"}, "http://REDACTED@127.0.0.1:1/: accepted is"},
+    {"hammer-ctl", {"agents", "--target", "http://" LOGIN "/"}, "user information"},
+    {"hammer-ctl", {"agents", "check", "http://" LOGIN "/"}, "user information"},
+    {"hammer-ctl", {"agents", "--agents", "tcp://" LOGIN}, "--agents tcp://REDACTED@127.0.0.1:1: "},
+    {"hammer-ctl", {"agents", "--agents", "a@tcp://" LOGIN}, "--agents a@tcp://REDACTED@127"},
+    {"hammer-ctl", {"agents", "--agents", LOGIN}, "--agents REDACTED@127.0.0.1:1: name"},
+    {"hammer-ctl", {"agents", "--agents", "http://" LOGIN "/"}, "unknown transport"},
+    {"hammer-ctl", {"pki", "http://" LOGIN "/"}, "pki http://REDACTED@127.0.0.1:1/: no such"},
+    {"hammer-ctl", {"pki", "init", "http://" LOGIN "/"}, "one argument too many"},
+    {"hammer-agent", {"http://" LOGIN "/"}, "REDACTED@127.0.0.1:1/: hammer-agent takes no"},
+    {"hammer-agent", {"selftest", "http://" LOGIN "/"}, "hammer-agent selftest takes no argument"},
+    {"hammer-agent", {"--listen", "tcp://" LOGIN}, "--listen tcp://REDACTED@127.0.0.1:1: accepted"},
+    {"hammer-agent", {"--listen", "tls+tcp://" LOGIN}, "--listen tls+tcp://REDACTED@127.0.0.1:1"},
+    {"hammer-agent", {"--listen", "http://" LOGIN "/"}, "--listen http://REDACTED@127.0.0.1:1/"},
+};
+
+START_TEST(test_misplaced)
+{
+    struct process p;
+    const char *args[5] = {NULL};
+    memcpy(args, misplaced[_i].args, sizeof misplaced[_i].args);
+    int code = process_run(&p, misplaced[_i].program, args, 20000);
+    ck_assert_msg(code == 1, "exit code %d: %s", code, p.err);
+    ck_assert_msg(strstr(p.err, misplaced[_i].says) != NULL, "%s", p.err);
+    check_printed(&p);
+    process_end(&p);
+}
+END_TEST
+
 /* --- the file of defaults ------------------------------------------------------------------- */
 
 static const struct {
@@ -372,6 +416,7 @@ int main(void)
     tcase_add_loop_test(t, test_listening_agent, 0, N_OF(ways));
     tcase_add_test(t, test_failing_targets);
     tcase_add_loop_test(t, test_refusals, 0, N_OF(refusals));
+    tcase_add_loop_test(t, test_misplaced, 0, N_OF(misplaced));
     tcase_add_loop_test(t, test_defaults_file, 0, N_OF(files));
     return check_main(s);
 }
