@@ -65,6 +65,12 @@ static bool all_reach_target(const struct session *s)
     return true;
 }
 
+static void on_note(void *arg, const char *text)
+{
+    (void)arg;
+    fprintf(stderr, "hammer-ctl: %s\n", text);
+}
+
 static enum err ask_all(struct session *s, struct errmsg *msg)
 {
     host_fd_limit(); /* two descriptors an agent */
@@ -75,7 +81,8 @@ static enum err ask_all(struct session *s, struct errmsg *msg)
     if (e == ERR_OK)
         e = loop_signal(s->loop, SIGTERM, on_signal, s);
     if (e == ERR_OK)
-        e = tls_options_open(&s->options.run.tls, inventory_uses_tls(&s->inventory), &s->tls, msg);
+        e = tls_options_open(&s->options.run.tls, inventory_uses_tls(&s->inventory), on_note, s,
+                             &s->tls, msg);
     if (e != ERR_OK)
         return e;
     struct link_options link = {.tls = s->tls};

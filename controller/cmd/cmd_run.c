@@ -206,7 +206,8 @@ static enum err assemble(struct session *s, struct errmsg *msg)
 {
     host_fd_limit(); /* two descriptors an agent */
     link_block_signals();
-    enum err e = tls_options_open(&s->options.tls, inventory_uses_tls(&s->inventory), &s->tls, msg);
+    enum err e = tls_options_open(&s->options.tls, inventory_uses_tls(&s->inventory), on_note, s,
+                                  &s->tls, msg);
     if (e != ERR_OK)
         return e;
     s->merge = merge_new(s->inventory.n, s->options.plan.interval_ns);

@@ -3,9 +3,11 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "controller/pki/pki.h"
+#include "controller/pki/pki_expiry.h"
 
 #define FILES 4
 
@@ -65,8 +67,17 @@ static enum err explain(const struct tls_options *o, enum err e, struct errmsg *
                       why.text);
 }
 
-enum err tls_options_open(const struct tls_options *o, bool needed, struct link_tls **out,
-                          struct errmsg *msg)
+/* The CA's end first: it ends the other one too. */
+static void warn_of_end(const struct places *p, tls_options_note_fn *note, void *arg)
+{
+    struct errmsg text;
+    for (size_t i = 0; i < 2; i++)
+        if (note != NULL && pki_expiry_warning(p->path[i], (int64_t)time(NULL), &text))
+            note(arg, text.text);
+}
+
+enum err tls_options_open(const struct tls_options *o, bool needed, tls_options_note_fn *note,
+                          void *arg, struct link_tls **out, struct errmsg *msg)
 {
     struct places p;
     *out = NULL;
@@ -81,5 +92,8 @@ enum err tls_options_open(const struct tls_options *o, bool needed, struct link_
     if (p.path[3][0] != '\0')
         f.crl = p.path[3];
     e = link_tls_new(LINK_TLS_CONTROLLER, &f, out, msg);
-    return e == ERR_OK ? e : explain(o, e, msg);
+    if (e != ERR_OK)
+        return explain(o, e, msg);
+    warn_of_end(&p, note, arg);
+    return ERR_OK;
 }

@@ -40,10 +40,15 @@ struct tls_options {
         TLS_OPTION_ROW(owner, member, crl, "tls-crl",                                              \
                        "revoked certificates; default: crl.pem there, if it exists")
 
+/* What the user should know, a sentence. */
+typedef void tls_options_note_fn(void *arg, const char *text);
+
 /* The files that the flags name, read and checked. After link_block_signals. needed = false (no
  * agent is dialled over TLS): *out = NULL, no file is looked at. A missing file: ERR_NOT_FOUND and
- * the commands that make it. *out is freed by link_tls_free after the links are gone. */
-enum err tls_options_open(const struct tls_options *o, bool needed, struct link_tls **out,
-                          struct errmsg *msg) MUST_CHECK;
+ * the commands that make it. *out is freed by link_tls_free after the links are gone. `note` (NULL
+ * = nobody wants to know) is told of a certificate, the CA's or our own, that ends within 14 days.
+ */
+enum err tls_options_open(const struct tls_options *o, bool needed, tls_options_note_fn *note,
+                          void *arg, struct link_tls **out, struct errmsg *msg) MUST_CHECK;
 
 #endif

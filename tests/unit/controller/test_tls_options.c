@@ -54,7 +54,7 @@ static void fill_default_folder(void)
 static enum err open_options(const struct tls_options *o, bool needed, struct errmsg *msg)
 {
     struct link_tls *t = NULL;
-    enum err e = tls_options_open(o, needed, &t, msg);
+    enum err e = tls_options_open(o, needed, NULL, NULL, &t, msg);
     ck_assert((t != NULL) == (e == ERR_OK && needed));
     link_tls_free(t);
     return e;
@@ -132,6 +132,41 @@ START_TEST(test_named_files)
 }
 END_TEST
 
+struct notes {
+    int n;
+    struct errmsg last;
+};
+
+static void on_note(void *arg, const char *text)
+{
+    struct notes *notes = arg;
+    notes->n++;
+    errmsg_set(&notes->last, ERR_OK, "%s", text);
+}
+
+/* A certificate that ends soon is named in time; one that does not is not. */
+START_TEST(test_end_is_near)
+{
+    static const long days[] = {13, 15};
+    for (size_t i = 0; i < 2; i++) {
+        struct notes notes = {0};
+        struct link_tls *t;
+        struct errmsg msg = {{0}};
+        struct test_pki_cert c = {"soon", "ann", TEST_PKI_CLIENT, -60, days[i] * 86400 + 60};
+        test_pki_issue(pki, &c);
+        struct tls_options o = {.ca = (char *)(uintptr_t)test_pki_path(pki, "ca.crt"),
+                                .cert = (char *)(uintptr_t)test_pki_path(pki, "soon.crt"),
+                                .key = (char *)(uintptr_t)test_pki_path(pki, "soon.key")};
+        ck_assert_msg(tls_options_open(&o, true, on_note, &notes, &t, &msg) == ERR_OK, "%s",
+                      msg.text);
+        link_tls_free(t);
+        ck_assert_int_eq(notes.n, i == 0 ? 2 : 1); /* the tests' CA lives for an hour */
+        check_says(&notes.last, i == 0 ? "/soon.crt: the certificate of ann expires in 13 days ("
+                                       : "/ca.crt: the certificate of ");
+    }
+}
+END_TEST
+
 struct holder {
     int other;
     struct tls_options tls;
@@ -166,6 +201,7 @@ int main(void)
     tcase_add_test(t, test_default_folder);
     tcase_add_test(t, test_revocation_list);
     tcase_add_test(t, test_named_files);
+    tcase_add_test(t, test_end_is_near);
     tcase_add_test(t, test_rows);
     suite_add_tcase(s, t);
     return check_main(s);
