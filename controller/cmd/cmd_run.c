@@ -18,6 +18,7 @@
 #include "controller/run/fleet.h"
 #include "controller/run/merge.h"
 #include "controller/run/result.h"
+#include "controller/run/result_agents.h"
 #include "controller/run/verdict.h"
 #include "proto/link.h"
 
@@ -142,6 +143,7 @@ static void build_result(struct session *s)
     merge_finish(s->merge, r);
     for (size_t i = 0; i < r->n_agents; i++)
         fill_agent(s, i, &r->agents[i]);
+    result_agents_fill(r, c);
     result_settle(r);
     verdict_eval(r);
 }

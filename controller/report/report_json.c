@@ -306,6 +306,34 @@ static json_t *json_clock(const struct result_agent *a)
     return o;
 }
 
+/* null where the figure does not exist. */
+static json_t *json_loss(const struct loss *l)
+{
+    if (!l->any)
+        return json_null();
+    json_t *o = json_object();
+    set(o, "at_ns", integer(l->at_ns));
+    set(o, "collected", json_boolean(l->collected));
+    set(o, "last_seq", integer(l->last_seq));
+    set(o, "last_to_ns", integer(l->last_to_ns));
+    set(o, "scheduled", integer(l->scheduled));
+    set(o, "open", integer(l->open));
+    set(o, "first_index", integer(l->first_index));
+    set(o, "last_index", integer(l->last_index));
+    set(o, "count", integer(l->count));
+    set(o, "share", real(l->share));
+    set(o, "taken_over_from", integer(l->taken_over_from));
+    return o;
+}
+
+static json_t *json_late(const struct result_agent *a)
+{
+    json_t *o = json_object();
+    set(o, "times", integer(a->times_late));
+    set(o, "longest_ns", integer(a->longest_late_ns));
+    return o;
+}
+
 static json_t *json_health(const struct result *r, const struct result_agent *a)
 {
     json_t *o = json_object();
@@ -335,6 +363,9 @@ static json_t *json_agent(const struct result *r, const struct result_agent *a)
     set(o, "clock", json_clock(a));
     set(o, "start_error_ns", a->started ? json_integer(a->start_error_ns) : NULL);
     set(o, "checked", json_boolean(a->checked));
+    set(o, "left_out", json_boolean(a->left_out));
+    set(o, "loss", json_loss(&a->loss));
+    set(o, "late", json_late(a));
     set(o, "cpu", cpu >= 0 ? real(cpu) : NULL);
     set(o, "cpu_peak", a->started ? real((double)a->total->cpu_busy_ppm / 1e6) : NULL);
     set(o, "health", json_health(r, a));
@@ -368,6 +399,9 @@ static json_t *json_interval(const struct result_interval *row)
     set(o, "corrected", json_row_latency(&row->corrected));
     set(o, "uncorrected", json_row_latency(&row->uncorrected));
     set(o, "agents_reporting", integer(row->agents_reporting));
+    set(o, "agents_lost", integer(row->agents_lost));
+    set(o, "agents_late", integer(row->agents_late));
+    set(o, "slots", integer(row->slots));
     set(o, "backlog", integer(row->backlog));
     set(o, "cpu_peak", real((double)row->cpu_busy_ppm / 1e6));
     set(o, "send_p99", integer(row->send_lag_p99));
@@ -379,6 +413,8 @@ static json_t *json_report(const struct result *r, const struct report_options *
 {
     json_t *o = json_object(), *agents = json_array(), *timeline = json_array();
     struct counters c = snapshot_counters(r->total);
+    json_t *totals = json_totals(&c);
+    set(totals, "missing", integer(result_missing(r)));
     for (size_t i = 0; i < r->n_agents; i++)
         json_array_append_new(agents, json_agent(r, &r->agents[i]));
     for (size_t i = 0; i < r->n_intervals; i++)
@@ -388,7 +424,7 @@ static json_t *json_report(const struct result *r, const struct report_options *
     set(o, "run", json_run(r));
     set(o, "plan", json_plan(r, options));
     set(o, "verdict", json_verdict(&r->verdict));
-    set(o, "totals", json_totals(&c));
+    set(o, "totals", totals);
     set(o, "rate", json_rate(r));
     set(o, "status_codes", json_status(r->total));
     set(o, "error_texts", json_error_texts(r->total));

@@ -240,12 +240,14 @@ static void write_ledger(const struct text *t)
     text_label(t->out, "");
     fprintf(t->out, "completed %" PRIu64 " = ok %" PRIu64 " + HTTP errors %" PRIu64 "\n",
             c->completed, c->ok, c->http_errors);
-    if (counters_unsent(c) == 0)
-        return;
-    text_label(t->out, "Unsent");
-    fprintf(t->out,
-            "no free connection %" PRIu64 ", run stopped first %" PRIu64 ", dropped %" PRIu64 "\n",
-            c->unsent_no_connection, c->unsent_stopped, c->unsent_dropped);
+    if (counters_unsent(c) > 0) {
+        text_label(t->out, "Unsent");
+        fprintf(t->out,
+                "no free connection %" PRIu64 ", run stopped first %" PRIu64 ", dropped %" PRIu64
+                "\n",
+                c->unsent_no_connection, c->unsent_stopped, c->unsent_dropped);
+    }
+    text_check(t->out, t->r);
 }
 
 static void write_rates(const struct text *t)
@@ -413,6 +415,7 @@ static void write_agents(const struct text *t)
     fputc('\n', t->out);
     text_agents(t->out, t->r);
     fputc('\n', t->out);
+    text_losses(t->out, t->r);
 }
 
 static void write_verdict(const struct text *t)

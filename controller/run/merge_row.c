@@ -30,6 +30,7 @@ struct merge_row *merge_row_new(size_t slot, uint64_t interval_ns, size_t n_agen
     r->agents = mem_calloc(r->agent_words + 1, sizeof *r->agents);
     r->out.from_ns = slot * interval_ns;
     r->out.to_ns = (slot + 1) * interval_ns;
+    r->out.slots = 1;
     return r;
 }
 
@@ -190,6 +191,9 @@ enum err merge_row_join(struct merge_row *r, struct merge_row *from)
     bool empty = r->out.agents_reporting == 0;
     if (from->last > r->last)
         r->last = from->last;
+    r->out.slots = (uint32_t)(r->last - r->first + 1);
+    r->out.agents_late =
+        r->out.agents_late > from->out.agents_late ? r->out.agents_late : from->out.agents_late;
     if (empty || from->out.agents_reporting > 0)
         r->out.to_ns = empty ? from->out.to_ns : larger(r->out.to_ns, from->out.to_ns);
     r->out.sent += from->out.sent;

@@ -65,16 +65,42 @@ static uint64_t planned_ns(const struct plan *p)
     return counted < ns ? counted : ns;
 }
 
+/* What is known of a lost agent ends with its last interval. */
+static void mark_lost(struct result *r)
+{
+    for (size_t i = 0; i < r->n_agents; i++) {
+        const struct loss *l = &r->agents[i].loss;
+        for (size_t k = r->n_intervals; k > 0 && l->any && l->count > 0; k--) {
+            struct result_interval *row = &r->intervals[k - 1];
+            if (row->to_ns <= l->last_to_ns)
+                break;
+            row->agents_lost++;
+        }
+    }
+}
+
+bool result_took_part(const struct result_agent *a)
+{
+    return !a->left_out && a->state != RESULT_REFUSED;
+}
+
+uint64_t result_missing(const struct result *r)
+{
+    struct counters c = snapshot_counters(r->total);
+    return r->plan != NULL ? loss_missing(r->plan, c.scheduled) : UINT64_MAX;
+}
+
 void result_settle(struct result *r)
 {
     uint64_t planned = planned_ns(r->plan);
     bool cut = r->interrupted || r->no_target;
     for (size_t i = 0; i < r->n_agents; i++)
-        cut = cut || r->agents[i].state != RESULT_DONE;
+        cut = cut || (r->agents[i].state != RESULT_DONE && !r->agents[i].left_out);
     r->end_ns = r->total->to_ns;
     r->duration_ns = planned;
     if (r->end_ns < planned && (cut || planned == UINT64_MAX))
         r->duration_ns = r->end_ns;
+    mark_lost(r);
 }
 
 bool result_all_due(const struct snapshot *s, const struct hist *corrected, double percentile,

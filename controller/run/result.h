@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "controller/run/loss.h"
 #include "proto/plan.h"
 #include "proto/snapshot.h"
 
@@ -17,7 +18,7 @@ enum result_agent_state {
     RESULT_DONE,    /* ran to its end */
     RESULT_STOPPED, /* stopped on our word */
     RESULT_LOST,
-    RESULT_REFUSED
+    RESULT_REFUSED /* said no, or left out: see result_agent.left_out */
 };
 
 struct result_agent {
@@ -33,7 +34,11 @@ struct result_agent {
     uint64_t clock_error_ns;
     int64_t start_error_ns; /* true start - asked start; valid when started */
     bool started;
-    bool checked;           /* sum(deltas) == cumulative was proven */
+    bool checked;        /* sum(deltas) == cumulative was proven */
+    bool left_out;       /* not there in time; the load was split over the others */
+    struct loss loss;    /* what is missing because it was lost */
+    uint32_t times_late; /* not heard of for a while, and back again: nothing is missing */
+    uint64_t longest_late_ns;
     struct snapshot *total; /* owned; sum of its deltas (never NULL) */
 };
 
@@ -47,6 +52,9 @@ struct result_interval {
     uint64_t sent, completed, errors; /* errors = http_errors + failed + timeouts */
     struct result_latency corrected, uncorrected;
     uint32_t agents_reporting;
+    uint32_t agents_lost; /* lost, and nothing is known of their load in this interval */
+    uint32_t agents_late; /* whose figures came after the interval was closed */
+    uint32_t slots;       /* of the interval grid: more than one were sent added together */
     uint64_t backlog;
     uint64_t cpu_busy_ppm;
     uint64_t send_lag_p99, receive_p99; /* this interval's, over all agents */
@@ -67,7 +75,7 @@ enum result_status {
 };
 
 #define VERDICT_REASONS_MAX  16
-#define VERDICT_WARNINGS_MAX 4
+#define VERDICT_WARNINGS_MAX 8
 
 struct verdict {
     enum result_status status; /* decides the exit code: first of 130, 2, 3, 4, 0 */
@@ -99,8 +107,13 @@ struct result {
 /* Zeroed result; totals are empty snapshots. */
 struct result *result_new(size_t n_agents);
 void result_free(struct result *r);
-/* Fills duration_ns and end_ns from the plan and the totals; call it before verdict_eval. */
+/* Fills duration_ns and end_ns from the plan and the totals, and marks the intervals that lack lost
+ * agents; call it before verdict_eval. */
 void result_settle(struct result *r);
+/* Took it part in the run, lost or not? */
+bool result_took_part(const struct result_agent *a);
+/* Requests of the plan that no agent is known to have had due; UINT64_MAX = not known. */
+uint64_t result_missing(const struct result *r);
 const char *result_status_name(enum result_status s); /* "valid" "server-limited" ... */
 const char *result_agent_state_name(enum result_agent_state s);
 

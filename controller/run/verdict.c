@@ -36,6 +36,20 @@ static void reason(struct result *r, const char *fmt, ...)
     v->n_reasons++;
 }
 
+static void warning(struct result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void warning(struct result *r, const char *fmt, ...)
+{
+    struct verdict *v = &r->verdict;
+    if (v->n_warnings == VERDICT_WARNINGS_MAX)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(v->warnings[v->n_warnings], sizeof v->warnings[0], fmt, ap);
+    va_end(ap);
+    v->n_warnings++;
+}
+
 /* The address tells agents apart; several may run on one host and share its name. */
 static const char *agent_label(const struct result_agent *a)
 {
@@ -44,7 +58,7 @@ static const char *agent_label(const struct result_agent *a)
 
 static bool agent_missing(const struct result_agent *a)
 {
-    return a->state == RESULT_LOST || a->state == RESULT_REFUSED;
+    return !a->left_out && (a->state == RESULT_LOST || a->state == RESULT_REFUSED);
 }
 
 static size_t agents_missing(const struct result *r)
@@ -52,6 +66,14 @@ static size_t agents_missing(const struct result *r)
     size_t n = 0;
     for (size_t i = 0; i < r->n_agents; i++)
         n += agent_missing(&r->agents[i]);
+    return n;
+}
+
+static size_t agents_taking_part(const struct result *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_agents; i++)
+        n += !r->agents[i].left_out;
     return n;
 }
 
@@ -90,8 +112,8 @@ static const char *first_problem(const struct result *r)
 /* When every agent was lost before it could tell, nothing is known of the target. */
 static bool is_unreachable(struct result *r, const struct counters *c)
 {
-    bool nobody_told =
-        r->n_agents > 0 && agents_missing(r) == r->n_agents && c->connect_errors == 0;
+    bool nobody_told = agents_taking_part(r) > 0 && agents_missing(r) == agents_taking_part(r) &&
+                       c->connect_errors == 0;
     bool none_opened = c->connects == 0 && c->completed == 0 && !nobody_told;
     if (!r->no_target && !none_opened)
         return false;
@@ -122,6 +144,22 @@ static void say_missing(struct result *r)
         reason(r, "%zu more of %zu agents were lost or refused", missing - named, r->n_agents);
 }
 
+/* One reason for all of them: who lacks what stands in the report. */
+static void say_gap(struct result *r)
+{
+    uint64_t gap = 0;
+    size_t lost = 0;
+    for (size_t i = 0; i < r->n_agents; i++) {
+        const struct loss *l = &r->agents[i].loss;
+        lost += l->any;
+        if (l->any && l->count != UINT64_MAX)
+            gap += l->count;
+    }
+    if (gap > 0)
+        reason(r, "%" PRIu64 " requests due at %s are not known to have been sent", gap,
+               lost == 1 ? "that agent" : "those agents");
+}
+
 /* Stopped on our word because another one was lost: that is the reason. Stopped although nobody was
  * lost and nobody asked: the agent gave up by itself, and part of the load is missing. The others
  * were then stopped because of that one. */
@@ -149,7 +187,7 @@ static void say_unchecked(struct result *r)
     size_t unchecked = 0, named = 0;
     for (size_t i = 0; i < r->n_agents; i++) {
         const struct result_agent *a = &r->agents[i];
-        if (a->checked || agent_missing(a) || (r->interrupted && !a->started))
+        if (a->checked || a->left_out || agent_missing(a) || (r->interrupted && !a->started))
             continue;
         if (++unchecked > AGENTS_NAMED_MAX)
             continue;
@@ -182,6 +220,7 @@ static bool is_incomplete(struct result *r, const struct counters *c)
 {
     size_t before = r->verdict.n_reasons;
     say_missing(r);
+    say_gap(r);
     say_stopped(r);
     if (!r->no_target) {
         say_unchecked(r);
@@ -353,21 +392,37 @@ static uint64_t lag_p99(const struct hist *h)
 
 static void warn_lag(struct result *r, enum hist_kind kind, const char *what, uint64_t bound_ns)
 {
-    struct verdict *v = &r->verdict;
     struct hist *h = snapshot_hist(r->total, kind);
     uint64_t p99_ns = lag_p99(h);
     hist_free(h);
-    if (p99_ns <= bound_ns || v->n_warnings == VERDICT_WARNINGS_MAX)
+    if (p99_ns <= bound_ns)
         return;
     char lag[UNITS_TEXT], bound[UNITS_TEXT];
-    snprintf(v->warnings[v->n_warnings++], sizeof v->warnings[0],
-             "hammer's own %s delay was %s at p99 (more than %s): the slowest latencies contain "
-             "delay of the load machines",
-             what, units_format_latency(p99_ns, lag), units_format_latency(bound_ns, bound));
+    warning(r,
+            "hammer's own %s delay was %s at p99 (more than %s): the slowest latencies contain "
+            "delay of the load machines",
+            what, units_format_latency(p99_ns, lag), units_format_latency(bound_ns, bound));
+}
+
+/* The load was split over those that were there: whole, but not from where it was planned. */
+static void warn_left_out(struct result *r)
+{
+    size_t n = r->n_agents - agents_taking_part(r);
+    const struct result_agent *first = NULL;
+    for (size_t i = r->n_agents; i > 0; i--)
+        if (r->agents[i - 1].left_out)
+            first = &r->agents[i - 1];
+    if (first == NULL)
+        return;
+    char more[48] = "";
+    if (n > 1)
+        snprintf(more, sizeof more, " and %zu more", n - 1);
+    warning(r, "agent %.64s%s did not take part (%.80s): the others had the whole load",
+            agent_label(first), more, first->problem);
 }
 
 /* Where the generator is the limit anyway, the reasons say so. */
-static void warn(struct result *r)
+static void warn_lags(struct result *r)
 {
     if (!has_rate(r) || r->verdict.status == STATUS_GENERATOR_LIMITED)
         return;
@@ -379,6 +434,12 @@ static void warn(struct result *r)
         bound_ns = LAG_WARN_MIN;
     warn_lag(r, HIST_SEND_LAG, "send", bound_ns + r->plan->dispatch_quantum_ns);
     warn_lag(r, HIST_RECEIVE, "receive", bound_ns);
+}
+
+static void warn(struct result *r)
+{
+    warn_left_out(r);
+    warn_lags(r);
 }
 
 /* In the order of the exit codes' precedence (docs/measuring.md, README): the first that applies

@@ -293,6 +293,45 @@ static void lost_and_limited(struct run *run)
     cpu(run);
 }
 
+/* The load was split over the one that was there. */
+static void left_out(struct run *run)
+{
+    struct result_agent *a = &run->r->agents[1];
+    a->state = RESULT_REFUSED;
+    a->left_out = true;
+    a->checked = a->started = false;
+    *counters_of(run, 1) = (struct counters){0};
+    snprintf(a->problem, sizeof a->problem, "it does not answer");
+}
+
+static void left_out_and_lost(struct run *run)
+{
+    left_out(run);
+    run->r->agents[0].state = RESULT_LOST;
+}
+
+static void lost_with_a_gap(struct run *run)
+{
+    lost(run);
+    run->r->agents[1].loss = (struct loss){.any = true, .count = 77};
+}
+
+/* Its figures are exact, and it is lost all the same. */
+static void lost_and_collected(struct run *run)
+{
+    run->r->agents[1].state = RESULT_LOST;
+    run->r->agents[1].loss = (struct loss){.any = true, .collected = true};
+}
+
+static void halted(struct run *run)
+{
+    for (size_t i = 0; i < 2; i++) {
+        run->r->agents[i].state = RESULT_STOPPED;
+        snprintf(run->r->agents[i].problem, sizeof run->r->agents[i].problem,
+                 "halted by ann@desk: enough");
+    }
+}
+
 static const struct {
     const char *name;
     void (*spoil)(struct run *run);
@@ -339,6 +378,11 @@ static const struct {
     {"no connection", no_connection, STATUS_SERVER_LIMITED, 0, 1,
      "1 requests never got a free connection"},
     {"both", both_limited, STATUS_GENERATOR_LIMITED, 4, 2, "waited"},
+    {"left out", left_out, STATUS_VALID, 0, 0, ""},
+    {"left out, lost", left_out_and_lost, STATUS_INCOMPLETE, 3, 1, "agent box0 was lost"},
+    {"gap", lost_with_a_gap, STATUS_INCOMPLETE, 3, 2, "77 requests due at that agent"},
+    {"collected", lost_and_collected, STATUS_INCOMPLETE, 3, 1, "agent box1 was lost"},
+    {"halted", halted, STATUS_INCOMPLETE, 3, 2, "box1 was stopped before its end: halted by ann"},
     {"lost+limited", lost_and_limited, STATUS_INCOMPLETE, 3, 2, "more than 80 %"},
 };
 
@@ -411,6 +455,20 @@ START_TEST(test_warnings)
 END_TEST
 
 /* Where the reasons have said it already, and where nothing was due at an instant. */
+START_TEST(test_who_was_left_out_is_told)
+{
+    struct run run;
+    run_make(&run);
+    left_out(&run);
+    evaluate(&run);
+    ck_assert_uint_eq(run.r->verdict.n_warnings, 1);
+    ck_assert_str_eq(run.r->verdict.warnings[0],
+                     "agent box1 did not take part (it does not answer): the others had the whole "
+                     "load");
+    result_free(run.r);
+}
+END_TEST
+
 START_TEST(test_no_warning_is_needed)
 {
     for (int i = 0; i < 2; i++) {
@@ -446,6 +504,7 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_add_loop_test(t, test_table, 0, sizeof rows / sizeof rows[0]);
     tcase_add_test(t, test_warnings);
+    tcase_add_test(t, test_who_was_left_out_is_told);
     tcase_add_test(t, test_no_warning_is_needed);
     tcase_add_test(t, test_both_limits_are_told);
     return check_main(s);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/report_fixture.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "controller/run/verdict.h"
+
+static void fill_series(struct snapshot *s, uint64_t n, uint64_t slow)
+{
+    struct series *series = snapshot_series(s, 0, "");
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t service = 150000 + (i * 7919) % 120000;
+        uint64_t stalled = i < slow ? (slow - i) * (NS_PER_SEC / slow) : 0;
+        hist_record(series_hist(series, HIST_UNCORRECTED), service + (i == 0 ? stalled : 0), 1);
+        hist_record(series_hist(series, HIST_CORRECTED), service + 20000 + stalled, 1);
+        hist_record(series_hist(series, HIST_SEND_LAG), 8000 + (i * 31) % 30000, 1);
+        hist_record(series_hist(series, HIST_RECEIVE), 3000 + (i * 17) % 9000, 1);
+        if (i > 0 && i < slow)
+            hist_record(series_hist(series, HIST_WAIT), stalled, 1);
+    }
+    series->counters = (struct counters){.scheduled = n,
+                                         .sent = n,
+                                         .completed = n,
+                                         .ok = n,
+                                         .connects = 10,
+                                         .bytes_in = n * 78,
+                                         .bytes_out = n * 45,
+                                         .waited = slow > 0 ? slow - 1 : 0};
+    s->status[200] = n;
+    s->cpu_ns = n * 70000;
+    s->cpu_busy_ppm = 120000;
+    s->spin_ns = n * 12000;
+    s->context_switches = n * 2 + 7;
+    s->preemptions = n / 100;
+}
+
+static void fill_agent(struct result_agent *a, size_t i)
+{
+    snprintf(a->address, sizeof a->address, "127.0.0.1:%zu", 7400 + i);
+    snprintf(a->name, sizeof a->name, i == 0 ? "127.0.0.1:7400" : "box-b");
+    snprintf(a->version, sizeof a->version, "0.1.0");
+    a->weight = 1;
+    a->threads = 2;
+    a->connections = 10;
+    a->same_clock = i == 0;
+    a->clock_offset_ns = i == 0 ? 0 : 12400;
+    a->clock_error_ns = i == 0 ? 0 : 35000;
+    a->start_error_ns = 9100 + (int64_t)i * 81000;
+    a->started = a->checked = true;
+}
+
+void report_fixture(struct report_fixture *f, uint64_t n, uint64_t slow)
+{
+    static char url[] = "http://127.0.0.1:8080/", get[] = "GET";
+    *f = (struct report_fixture){.plan = {.url = url,
+                                          .method = get,
+                                          .rate = {500, 1},
+                                          .duration_ns = 6 * NS_PER_SEC,
+                                          .requests = UINT64_MAX,
+                                          .timeout_ns = 2 * NS_PER_SEC,
+                                          .interval_ns = NS_PER_SEC,
+                                          .connections = 20}};
+    struct result *r = f->r = result_new(2);
+    r->plan = &f->plan;
+    snprintf(r->run_id, sizeof r->run_id, "00112233445566778899aabbccddeeff");
+    r->started_wall_ns = UINT64_C(1760000000) * NS_PER_SEC;
+    r->duration_ns = 6 * NS_PER_SEC;
+    r->end_ns = n > 0 ? 6 * NS_PER_SEC + 400000 : 0;
+    for (size_t i = 0; i < 2; i++) {
+        fill_agent(&r->agents[i], i);
+        if (n > 0)
+            fill_series(r->agents[i].total, n / 2, slow / 2);
+    }
+    r->n_intervals = n > 0 ? 6 : 0;
+    r->intervals = mem_calloc(6, sizeof *r->intervals);
+    for (size_t i = 0; i < 6; i++)
+        r->intervals[i] = (struct result_interval){.from_ns = i * NS_PER_SEC,
+                                                   .to_ns = (i + 1) * NS_PER_SEC,
+                                                   .sent = n / 6,
+                                                   .completed = n / 6,
+                                                   .agents_reporting = 2};
+}
+
+void report_fixture_finish(struct report_fixture *f)
+{
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_int_eq(snapshot_add(f->r->total, f->r->agents[i].total, false), ERR_OK);
+    verdict_eval(f->r);
+}
+
+void report_fixture_errors(struct report_fixture *f)
+{
+    static const char *const texts[] = {"timeout: no complete response within 2s",
+                                        "read: connection reset by peer",
+                                        "read: the server closed before the response was complete",
+                                        "protocol: a header line has no colon",
+                                        "write: broken pipe",
+                                        "connect: connection refused",
+                                        "status 503"};
+    struct snapshot *s = f->r->agents[1].total;
+    struct counters *c = &snapshot_series(s, 0, "")->counters;
+    c->scheduled += 90;
+    c->sent += 80;
+    c->timeouts = 60;
+    c->failed_read = 12;
+    c->failed_protocol = 3;
+    c->failed_write = 1;
+    c->unfinished = 4;
+    c->unsent_no_connection = 10;
+    c->connect_errors = 5;
+    c->retries = 2;
+    c->late = 4;
+    c->ok -= 30;
+    c->http_errors = 30;
+    c->fault_ports = 1;
+    s->status[200] -= 30;
+    s->status[503] = 30;
+    s->censored_age_ns = 2 * NS_PER_SEC + 1500000;
+    for (uint64_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        snapshot_add_error(s, texts[i], 60 / (i + 1));
+}
+
+char *report_render(const struct report_format *format, const struct result *r, bool verbose,
+                    bool spectrum)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    struct report_options o = {.verbose = verbose, .spectrum = spectrum};
+    ck_assert_int_eq(format->write(r, &o, out), ERR_OK);
+    fclose(out);
+    return text;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_TESTS_REPORT_FIXTURE_H
+#define HAMMER_TESTS_REPORT_FIXTURE_H
+
+#include <stdbool.h>
+
+#include "controller/report/report.h"
+#include "controller/run/result.h"
+#include "proto/plan.h"
+
+/* Results of runs that never were, always the same, for tests of the reports. */
+
+struct report_fixture {
+    struct plan plan;
+    struct result *r;
+};
+
+/* 6 s at 500/s by two agents that got `n` answers, the first `slow` of them after a stall. The
+ * caller may spoil it, and frees f->r. */
+void report_fixture(struct report_fixture *f, uint64_t n, uint64_t slow);
+/* The second agent met errors of all kinds. */
+void report_fixture_errors(struct report_fixture *f);
+/* Adds up the agents and evaluates the verdict. */
+void report_fixture_finish(struct report_fixture *f);
+/* The whole report; the caller frees it. */
+char *report_render(const struct report_format *format, const struct result *r, bool verbose,
+                    bool spectrum);
+
+#endif
