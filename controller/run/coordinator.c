@@ -16,7 +16,8 @@
 
 static const struct sm_state states[COORD_STATES] = {
     [COORD_DIALING] = {"dialing", FROM_ANY | SM_BIT(COORD_GREETING)},
-    [COORD_GREETING] = {"greeting", FROM_ANY | SM_BIT(COORD_DIALING) | SM_BIT(COORD_HELD)},
+    [COORD_GREETING] = {"greeting", FROM_ANY | SM_BIT(COORD_DIALING) | SM_BIT(COORD_HELD) |
+                                        SM_BIT(COORD_ARMED) | SM_BIT(COORD_RUNNING)},
     [COORD_HELD] = {"held", FROM_ANY | SM_BIT(COORD_PREPARING)},
     [COORD_PREPARING] = {"preparing", FROM_ANY | SM_BIT(COORD_PREPARED)},
     [COORD_PREPARED] = {"prepared", FROM_ANY | SM_BIT(COORD_PROBING) | SM_BIT(COORD_PROBED)},
@@ -76,7 +77,7 @@ static void finish(struct coordinator *c, enum coord_outcome outcome)
 /* Could an agent have begun to send? From then on the run is stopped, not withdrawn. */
 static bool begun(const struct coordinator *c, uint64_t now_ns)
 {
-    return c->t0_ns != 0 && now_ns > c->t0_ns - c->margin_ns / 2;
+    return c->resumed || (c->t0_ns != 0 && now_ns > c->t0_ns - c->margin_ns / 2);
 }
 
 static void stop_all(struct coordinator *c, uint64_t now_ns, uint64_t drain_ns, uint64_t answer_ns,
@@ -84,7 +85,9 @@ static void stop_all(struct coordinator *c, uint64_t now_ns, uint64_t drain_ns, 
 {
     c->stopping = true;
     for (size_t i = 0; i < c->n; i++)
-        if (!coord_terminal(&c->agents[i]))
+        if (c->agents[i].info.state <= COORD_GREETING)
+            coord_stop_absent(c, i, now_ns, answer_ns);
+        else if (!coord_terminal(&c->agents[i]))
             coord_stop(c, i, now_ns, drain_ns, answer_ns, reason);
 }
 
@@ -323,6 +326,18 @@ static void after_prepare(struct coordinator *c, uint64_t now_ns)
     c->phase = PHASE_PROBE;
 }
 
+uint64_t coord_planned_end(const struct coordinator *c)
+{
+    uint64_t planned = c->cfg.plan->duration_ns;
+    if (c->cfg.plan->requests != UINT64_MAX && c->cfg.plan->rate.num != 0) {
+        uint64_t counted = schedule_due_of_index(&c->cfg.plan->rate, c->cfg.plan->requests);
+        planned = counted < planned ? counted : planned;
+    }
+    /* What is late is still sent until T + timeout and then has its own timeout. */
+    uint64_t end_ns = clock_add(clock_add(c->t0_ns, planned), COORD_STOP_NS);
+    return clock_add(end_ns, clock_add(c->cfg.plan->timeout_ns, c->cfg.plan->timeout_ns));
+}
+
 static void arm_all(struct coordinator *c, uint64_t now_ns)
 {
     uint64_t worst = 0;
@@ -339,14 +354,7 @@ static void arm_all(struct coordinator *c, uint64_t now_ns)
     uint64_t lead = needed > least ? needed : least;
     c->margin_ns = COORD_MARGIN_NS + 2 * worst; /* half of it: the way there and the clock error */
     c->t0_ns = now_ns + lead;
-    uint64_t planned = c->cfg.plan->duration_ns;
-    if (c->cfg.plan->requests != UINT64_MAX && c->cfg.plan->rate.num != 0) {
-        uint64_t counted = schedule_due_of_index(&c->cfg.plan->rate, c->cfg.plan->requests);
-        planned = counted < planned ? counted : planned;
-    }
-    /* What is late is still sent until T + timeout and then has its own timeout. */
-    c->end_ns = clock_add(clock_add(c->t0_ns, planned), COORD_STOP_NS);
-    c->end_ns = clock_add(c->end_ns, clock_add(c->cfg.plan->timeout_ns, c->cfg.plan->timeout_ns));
+    c->end_ns = coord_planned_end(c);
     c->phase = PHASE_ARM;
     for (size_t i = 0; i < c->n && c->phase == PHASE_ARM; i++)
         if (!coord_terminal(&c->agents[i]))
@@ -433,7 +441,11 @@ static void advance(struct coordinator *c, uint64_t now_ns)
 
 static void begin(struct coordinator *c, uint64_t now_ns)
 {
+    if (c->resumed)
+        coord_resume_begin(c, now_ns);
     for (size_t i = 0; i < c->n; i++) {
+        if (coord_terminal(&c->agents[i]))
+            continue;
         c->agents[i].give_up_ns = clock_add(now_ns, c->cfg.patience.wait_agents_ns);
         coord_dial(c, i, now_ns);
     }
@@ -531,6 +543,9 @@ enum err coordinator_new(const struct coord_config *cfg, struct coordinator **ou
         a->reshare_ns = a->reshare_by_ns = NS_NEVER;
         a->info.taken_over_from = UINT64_MAX;
     }
+    if (cfg->resume != NULL)
+        coord_resume(c, cfg->resume);
+    c->cfg.resume = NULL; /* the caller's again */
     *out = c;
     return ERR_OK;
 }
@@ -562,6 +577,11 @@ size_t coordinator_agents(const struct coordinator *c)
 const struct coord_agent_info *coordinator_agent(const struct coordinator *c, size_t i)
 {
     return &c->agents[i].info;
+}
+
+const uint8_t *coordinator_epoch(const struct coordinator *c, size_t i)
+{
+    return c->agents[i].epoch;
 }
 
 uint64_t coordinator_t0(const struct coordinator *c)

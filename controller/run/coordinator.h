@@ -19,6 +19,7 @@
  * One agent:
  *   DIALING -> GREETING -> HELD -> PREPARING -> PREPARED -> PROBING -> PROBED -> ARMING -> ARMED
  *   -> RUNNING -> STOPPING -> DONE;   from any: REFUSED (said no), LOST (connection or silence)
+ *   of a run that is taken over: DIALING -> GREETING -> ARMED or RUNNING
  * The run: barriers all HELD, all PREPARED, all PROBED, all ARMED, all DONE.
  */
 
@@ -97,6 +98,32 @@ struct coord_patience {
     bool force; /* take orphaned agents away from their controllers */
 };
 
+/* An agent of a run that another hammer-ctl began, as its journal knows it. */
+struct coord_resume_agent {
+    bool armed; /* it was to take part; the next ones are known only then */
+    bool over;  /* its FINAL is there: end_reason, started_ns, problem */
+    bool same_clock;
+    char name[64];
+    char build[32];
+    char problem[384];
+    uint8_t epoch[MSG_ID_LEN];
+    struct plan_part part;
+    int64_t offset_ns;
+    uint64_t error_ns;
+    uint64_t at_ns;
+    uint64_t last_seq; /* of the snapshots that are there */
+    uint64_t started_ns;
+    uint32_t end_reason;
+};
+
+/* Nothing is prepared or armed: the agents are taken back where they are, and what they have kept
+ * is collected. Neither min_agents nor force counts. */
+struct coord_resume {
+    uint64_t t0_ns;                          /* on this machine's clock as it is now */
+    uint64_t first_command;                  /* above every number that the run has used */
+    const struct coord_resume_agent *agents; /* one for each of the inventory; copied */
+};
+
 struct coord_config {
     const struct inventory *inventory; /* outlives the coordinator */
     const struct plan *plan;           /* the same */
@@ -105,7 +132,8 @@ struct coord_config {
     char controller[96];
     char boot_id[64]; /* equal to an agent's = same clock */
     struct coord_patience patience;
-    uint64_t interrupt_drain_ns; /* what in-flight requests get after Ctrl-C (500 ms) */
+    const struct coord_resume *resume; /* NULL = a new run; needed by coordinator_new only */
+    uint64_t interrupt_drain_ns;       /* what in-flight requests get after Ctrl-C (500 ms) */
     coord_emit emit;
     void *arg;
 };
@@ -144,6 +172,7 @@ struct coord_agent_info {
     uint32_t end_reason; /* enum end_reason, 0 = none */
     uint64_t lost_at_ns; /* controller's clock */
     bool collected;      /* lost, but its results were had in the end */
+    bool uncollected;    /* lost, and it may still have results that nobody fetched */
     /* Since when it has not been heard of, controller's clock; 0 = it is there. */
     uint64_t late_since_ns;
     uint32_t times_late;
@@ -163,6 +192,8 @@ enum coord_outcome coordinator_outcome(const struct coordinator *c);
 const char *coordinator_reason(const struct coordinator *c);
 size_t coordinator_agents(const struct coordinator *c);
 const struct coord_agent_info *coordinator_agent(const struct coordinator *c, size_t i);
+/* Random per agent start, as it said it; for the journal. */
+const uint8_t *coordinator_epoch(const struct coordinator *c, size_t i);
 /* Start instant on the controller's clock, 0 before arming. */
 uint64_t coordinator_t0(const struct coordinator *c);
 const char *coord_state_name(enum coord_agent_state s);

@@ -173,8 +173,7 @@ void coord_stop(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t drain
     send_stop(c, i);
 }
 
-/* It has ended, but its final results are not here: STOP makes an agent say them again. */
-static void await_final(struct coordinator *c, size_t i, uint64_t now_ns)
+void coord_await_final(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     if (a->info.state == COORD_STOPPING)
@@ -184,6 +183,14 @@ static void await_final(struct coordinator *c, size_t i, uint64_t now_ns)
     a->repeat_ns = clock_add(now_ns, COORD_STOP_REPEAT_NS);
     a->drain_ns = 0;
     snprintf(a->stop_reason, sizeof a->stop_reason, "the run has ended");
+}
+
+void coord_await_start(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    coord_move(a, COORD_ARMED);
+    a->deadline_ns = clock_add(now_ns, COORD_START_NS);
+    a->repeat_ns = clock_add(now_ns, COORD_STOP_REPEAT_NS);
 }
 
 /* Enough clock probes, or one more. */
@@ -264,9 +271,7 @@ static void on_armed(struct coordinator *c, size_t i, const struct coord_event *
     struct coord_agent *a = &c->agents[i];
     if (ev->msg->armed.command != a->command)
         return;
-    coord_move(a, COORD_ARMED);
-    a->deadline_ns = clock_add(c->t0_ns, COORD_START_NS);
-    a->repeat_ns = clock_add(c->t0_ns, COORD_STOP_REPEAT_NS);
+    coord_await_start(c, i, c->t0_ns);
 }
 
 /* Known by STARTED, by a PONG or by what only a started agent sends. */
@@ -297,7 +302,7 @@ static void on_pong(struct coordinator *c, size_t i, const struct coord_event *e
         missing(c, i, ev->now_ns, a->remote_seq);
     a->remote_seq = p->last_seq;
     if (p->state == AGENT_ENDED && a->info.state == COORD_RUNNING)
-        await_final(c, i, ev->now_ns);
+        coord_await_final(c, i, ev->now_ns);
     else if (p->state == AGENT_ENDED && a->info.state < COORD_RUNNING)
         coord_fail(c, i, COORD_LOST, ev->now_ns, "it ended before the start");
 }
@@ -338,6 +343,7 @@ static void collected(struct coordinator *c, size_t i, const struct coord_event 
 {
     struct coord_agent *a = &c->agents[i];
     a->info.collected = true;
+    a->info.uncollected = false;
     a->info.end_reason = ev->msg->final.reason;
     if (ev->msg->final.started_ns != 0)
         a->info.started_ns = ev->msg->final.started_ns;
@@ -360,7 +366,7 @@ static void on_final(struct coordinator *c, size_t i, const struct coord_event *
         missing(c, i, ev->now_ns, f->last_seq); /* brings the final results again as well */
         if (!a->salvage) {
             running(c, i, f->started_ns);
-            await_final(c, i, ev->now_ns);
+            coord_await_final(c, i, ev->now_ns);
         }
     } else if (f->last_seq < a->info.last_seq) {
         coord_fail(c, i, COORD_LOST, ev->now_ns,

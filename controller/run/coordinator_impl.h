@@ -92,6 +92,7 @@ struct coordinator {
     uint64_t t0_ns, margin_ns;
     uint64_t end_ns;  /* every agent should have ended by itself */
     bool all_running; /* said once */
+    bool resumed;     /* another hammer-ctl began the run */
     bool reshare_wanted;
     uint64_t reshare_from; /* index of the last redistribution */
     uint32_t reshares;     /* how many there were */
@@ -116,6 +117,8 @@ void coord_ended_early(struct coordinator *c, size_t i, uint64_t now_ns, uint32_
 /* The run cannot be what was planned: withdrawn before the start, stopped after it. */
 void coord_spoil(struct coordinator *c, uint64_t now_ns, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void coord_note(struct coordinator *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* When agents that started at t0 have ended by themselves. */
+uint64_t coord_planned_end(const struct coordinator *c);
 /* As the user typed it. */
 const char *coord_address(const struct coordinator *c, size_t i);
 bool coord_terminal(const struct coord_agent *a);
@@ -133,6 +136,10 @@ void coord_probe(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_arm(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_stop(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t drain_ns,
                 uint64_t answer_ns, const char *reason);
+/* It has ended, but its final results are not here: STOP makes an agent say them again. */
+void coord_await_final(struct coordinator *c, size_t i, uint64_t now_ns);
+/* ARMED, its command not answered yet by STARTED. */
+void coord_await_start(struct coordinator *c, size_t i, uint64_t now_ns);
 /* The unanswered command of the agent's state once more. */
 void coord_repeat(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_resend(struct coordinator *c, size_t i, uint64_t now_ns);
@@ -147,6 +154,8 @@ void coord_down(struct coordinator *c, size_t i, uint64_t now_ns, const char *re
 void coord_hello(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_welcome(struct coordinator *c, size_t i, const struct coord_event *ev);
 void coord_refuse(struct coordinator *c, size_t i, const struct coord_event *ev);
+/* What the agent says of itself. */
+void coord_describe(struct coordinator *c, size_t i, const struct msg_welcome *w);
 /* A word came from the agent. */
 void coord_heard(struct coordinator *c, size_t i, uint64_t now_ns);
 /* None came for COORD_QUIET_NS. */
@@ -155,6 +164,17 @@ void coord_quiet(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_salvage(struct coordinator *c, size_t i, uint64_t now_ns);
 /* BYE when the link is up, then CLOSE; once. */
 void coord_release(struct coordinator *c, size_t i);
+
+/* --- coordinator_resume.c ------------------------------------------------------------------------
+ */
+
+/* The agents as another hammer-ctl left them. */
+void coord_resume(struct coordinator *c, const struct coord_resume *r);
+/* COORD_EV_BEGIN: those whose FINAL is there and was not the planned one. */
+void coord_resume_begin(struct coordinator *c, uint64_t now_ns);
+void coord_welcome_back(struct coordinator *c, size_t i, const struct coord_event *ev);
+/* The run is being stopped while the agent is not yet back: no longer waited for than that. */
+void coord_stop_absent(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t answer_ns);
 
 /* --- coordinator_reshare.c ----------------------------------------------------------------------
  */

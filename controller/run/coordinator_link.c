@@ -121,7 +121,7 @@ void coord_quiet(struct coordinator *c, size_t i, uint64_t now_ns)
 void coord_salvage(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
-    a->salvage = true;
+    a->salvage = a->info.uncollected = true;
     a->deadline_ns = a->repeat_ns = a->ping_ns = a->quiet_ns = a->silence_ns = NS_NEVER;
     a->reshare_ns = a->reshare_by_ns = NS_NEVER;
     if (a->attempt_ns == NS_NEVER)
@@ -131,10 +131,9 @@ void coord_salvage(struct coordinator *c, size_t i, uint64_t now_ns)
 
 /* --- WELCOME and REFUSE ----------------------------------------------------------------------- */
 
-static void greeted(struct coordinator *c, size_t i, const struct coord_event *ev)
+void coord_describe(struct coordinator *c, size_t i, const struct msg_welcome *w)
 {
     struct coord_agent *a = &c->agents[i];
-    const struct msg_welcome *w = &ev->msg->welcome;
     memcpy(a->epoch, w->epoch, MSG_ID_LEN);
     snprintf(a->info.name, sizeof a->info.name, "%s", w->agent);
     snprintf(a->info.build, sizeof a->info.build, "%s", w->build);
@@ -146,6 +145,13 @@ static void greeted(struct coordinator *c, size_t i, const struct coord_event *e
     a->info.insecure = w->insecure != 0;
     a->info.fd_limit = w->fd_limit;
     a->info.ports = w->ports;
+}
+
+static void greeted(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    struct coord_agent *a = &c->agents[i];
+    const struct msg_welcome *w = &ev->msg->welcome;
+    coord_describe(c, i, w);
     a->info.same_clock = w->boot_id[0] != '\0' && strcmp(w->boot_id, c->cfg.boot_id) == 0;
     coord_move(a, COORD_HELD);
     a->give_up_ns = NS_NEVER;
@@ -170,6 +176,13 @@ static void resumed(struct coordinator *c, size_t i, uint64_t now_ns)
         a->repeat_ns = now_ns;
 }
 
+/* What it kept is gone. */
+static void give_up(struct coordinator *c, size_t i)
+{
+    c->agents[i].info.uncollected = false;
+    coord_release(c, i);
+}
+
 /* Does the agent that answers still have what we left there? */
 static const char *lost_memory(const struct coordinator *c, const struct coord_agent *a,
                                const struct msg_welcome *w)
@@ -192,13 +205,15 @@ void coord_welcome(struct coordinator *c, size_t i, const struct coord_event *ev
         if (problem == NULL)
             resumed(c, i, ev->now_ns);
         else if (a->salvage)
-            coord_release(c, i);
+            give_up(c, i);
         else
             coord_fail(c, i, COORD_LOST, ev->now_ns, "%s", problem);
     } else if (w->version < MSG_VERSION_MIN || w->version > MSG_VERSION_MAX) {
         coord_fail(c, i, COORD_REFUSED, ev->now_ns,
                    "it speaks protocol %" PRIu32 " (build %s), this hammer-ctl %d to %d",
                    w->version, w->build, MSG_VERSION_MIN, MSG_VERSION_MAX);
+    } else if (c->resumed) {
+        coord_welcome_back(c, i, ev);
     } else {
         greeted(c, i, ev);
     }
@@ -223,12 +238,14 @@ void coord_refuse(struct coordinator *c, size_t i, const struct coord_event *ev)
     struct coord_agent *a = &c->agents[i];
     const struct msg_refuse *r = &ev->msg->refuse;
     char why[400];
-    if (r->code == REFUSE_BUSY)
+    if (r->code == REFUSE_BUSY) {
+        a->info.uncollected = false; /* somebody else's by now */
         describe_busy(r, why, sizeof why);
-    else
+    } else {
         snprintf(why, sizeof why, "it refuses: %s", r->text);
+    }
     if (a->salvage)
-        coord_release(c, i);
+        give_up(c, i);
     else if (a->info.state < COORD_HELD)
         coord_not_there(c, i, COORD_REFUSED, ev->now_ns, why);
     else
