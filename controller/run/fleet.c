@@ -32,6 +32,7 @@ struct fleet {
     struct member *members;
     uint8_t run[MSG_ID_LEN];
     char run_hex[2 * MSG_ID_LEN + 1];
+    bool replaying; /* from the journal */
     bool finished;
 };
 
@@ -118,8 +119,65 @@ static void note_problem(const struct member *m)
     log_debug("fleet", "agent %zu: %s", m->number, m->problem.text);
 }
 
-static void do_snapshot(struct fleet *f, struct member *m, const struct msg_snapshot *s)
+/* --- the journal ---------------------------------------------------------------------------- */
+
+static void note_journal(struct fleet *f, const struct errmsg *msg)
 {
+    char text[sizeof msg->text + 64];
+    snprintf(text, sizeof text, "%s; the run goes on, but no other hammer-ctl could take it over",
+             msg->text);
+    f->cfg.note(f->cfg.arg, text);
+}
+
+/* Before the acknowledgement leaves: the agent then forgets it. */
+static void keep(struct fleet *f, const struct member *m, const struct msg *msg)
+{
+    struct errmsg why;
+    uint8_t *frame;
+    size_t len;
+    if (f->cfg.journal == NULL || f->replaying || msg_encode(msg, &frame, &len) != ERR_OK)
+        return;
+    if (journal_append(f->cfg.journal, m->number, frame, len, &why) != ERR_OK)
+        note_journal(f, &why);
+    mem_free(frame);
+}
+
+/* Before the first ARM leaves: no agent starts in a run that nobody could take over. */
+static void keep_armed(struct fleet *f)
+{
+    struct journal_run *r = f->cfg.record;
+    struct errmsg why;
+    uint64_t t0_ns = coordinator_t0(f->coordinator);
+    if (r == NULL || r->t0_ns != 0)
+        return;
+    r->t0_ns = t0_ns;
+    r->t0_wall_ns = clock_wall_ns() + (t0_ns - clock_mono_ns());
+    r->agents = mem_calloc(f->n, sizeof *r->agents);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct coord_agent_info *info = coordinator_agent(f->coordinator, i);
+        struct coord_resume_agent *a = &r->agents[i];
+        a->armed = info->state != COORD_REFUSED && info->state != COORD_LOST;
+        a->same_clock = info->same_clock;
+        memcpy(a->name, info->name, sizeof a->name);
+        memcpy(a->build, info->build, sizeof a->build);
+        if (!a->armed)
+            memcpy(a->problem, info->problem, sizeof a->problem);
+        memcpy(a->epoch, coordinator_epoch(f->coordinator, i), MSG_ID_LEN);
+        a->part = info->part;
+        a->offset_ns = info->offset_ns;
+        a->error_ns = info->error_ns;
+        a->at_ns = t0_ns + (uint64_t)info->offset_ns;
+    }
+    if (journal_save(f->cfg.journal, r, &why) != ERR_OK)
+        note_journal(f, &why);
+}
+
+/* --- what agents have counted --------------------------------------------------------------- */
+
+static void do_snapshot(struct fleet *f, struct member *m, const struct msg *msg)
+{
+    const struct msg_snapshot *s = &msg->snapshot;
+    keep(f, m, msg);
     struct snapshot *snap = NULL;
     enum err e = snapshot_decode(s->data.data, s->data.len, &snap);
     if (e == ERR_OK && snap->seq != s->seq)
@@ -134,8 +192,10 @@ static void do_snapshot(struct fleet *f, struct member *m, const struct msg_snap
         note_problem(m);
 }
 
-static void do_final(struct fleet *f, struct member *m, const struct msg_final *final)
+static void do_final(struct fleet *f, struct member *m, const struct msg *msg)
 {
+    const struct msg_final *final = &msg->final;
+    keep(f, m, msg);
     struct snapshot *snap = NULL;
     enum err e = snapshot_decode(final->data.data, final->data.len, &snap);
     if (e != ERR_OK)
@@ -158,6 +218,8 @@ static void on_action(void *arg, const struct coord_action *a)
         do_dial(f, m);
         break;
     case COORD_SEND:
+        if (a->msg->type == MSG_ARM)
+            keep_armed(f);
         do_send(m, a->msg);
         break;
     case COORD_CLOSE:
@@ -166,10 +228,10 @@ static void on_action(void *arg, const struct coord_action *a)
         merge_gone(f->cfg.merge, m->number);
         break;
     case COORD_SNAPSHOT:
-        do_snapshot(f, m, &a->msg->snapshot);
+        do_snapshot(f, m, a->msg);
         break;
     case COORD_FINAL:
-        do_final(f, m, &a->msg->final);
+        do_final(f, m, a->msg);
         break;
     case COORD_NOTE:
         f->cfg.note(f->cfg.arg, a->text);
@@ -181,6 +243,62 @@ static void on_action(void *arg, const struct coord_action *a)
         loop_stop(f->cfg.loop);
         break;
     }
+}
+
+/* --- a run that another hammer-ctl began ---------------------------------------------------- */
+
+static void replay_final(struct fleet *f, struct member *m, struct coord_resume_agent *a,
+                         const struct msg *msg)
+{
+    a->over = true;
+    a->end_reason = msg->final.reason;
+    a->started_ns = msg->final.started_ns;
+    snprintf(a->problem, sizeof a->problem, "%s", msg->final.text);
+    msg_sanitise(a->problem);
+    do_final(f, m, msg);
+}
+
+/* Only what follows; a repetition would be counted twice. */
+static void on_record(void *arg, size_t agent, const uint8_t *bytes, size_t len)
+{
+    struct fleet *f = arg;
+    struct coord_resume_agent *a = &f->cfg.record->agents[agent];
+    struct msg msg;
+    if (!a->armed || a->over || msg_decode(bytes, len, &msg) != ERR_OK)
+        return;
+    if (msg.type == MSG_FINAL && msg.final.last_seq == a->last_seq) {
+        replay_final(f, &f->members[agent], a, &msg);
+    } else if (msg.type == MSG_SNAPSHOT && msg.snapshot.seq == a->last_seq + 1) {
+        a->last_seq++;
+        do_snapshot(f, &f->members[agent], &msg);
+    }
+}
+
+/* The instant on this boot's clock. After a reboot it can only be told by the wall clock, and may
+ * lie before the boot: then the earliest there is. */
+static uint64_t start_instant(const struct journal_run *r, const char *boot_id)
+{
+    if (boot_id[0] != '\0' && strcmp(r->boot_id, boot_id) == 0)
+        return r->t0_ns;
+    uint64_t ago_ns = clock_elapsed(r->t0_wall_ns, clock_wall_ns()), now_ns = clock_mono_ns();
+    return now_ns > ago_ns ? now_ns - ago_ns : 1;
+}
+
+static enum err replay(struct fleet *f, struct coord_resume *resume, const char *boot_id,
+                       struct errmsg *msg)
+{
+    const struct journal_run *r = f->cfg.record;
+    if (r->agents == NULL)
+        return errmsg_set(msg, ERR_STATE,
+                          "the run had not been started, there is nothing to take "
+                          "over");
+    resume->t0_ns = start_instant(r, boot_id);
+    resume->first_command = clock_wall_ns();
+    resume->agents = r->agents;
+    f->replaying = true;
+    enum err e = journal_replay(f->cfg.journal, f->n, on_record, f, msg);
+    f->replaying = false;
+    return e;
 }
 
 static void on_timer(void *arg)
@@ -206,13 +324,21 @@ enum err fleet_new(const struct fleet_config *cfg, struct fleet **out, struct er
         .emit = on_action,
         .arg = f,
     };
+    struct coord_resume resume = {0};
     host_random(cc.owner, sizeof cc.owner);
     host_random(f->run, sizeof f->run);
+    if (cfg->record != NULL) {
+        memcpy(cc.owner, cfg->record->owner, sizeof cc.owner);
+        memcpy(f->run, cfg->record->run, sizeof f->run);
+    }
     memcpy(cc.run, f->run, sizeof cc.run);
     host_hex(f->run, sizeof f->run, f->run_hex);
     host_who(cc.controller, sizeof cc.controller);
     host_boot_id(cc.boot_id, sizeof cc.boot_id);
-    enum err e = coordinator_new(&cc, &f->coordinator, msg);
+    cc.resume = cfg->resume ? &resume : NULL;
+    enum err e = cfg->resume ? replay(f, &resume, cc.boot_id, msg) : ERR_OK;
+    if (e == ERR_OK)
+        e = coordinator_new(&cc, &f->coordinator, msg);
     if (e != ERR_OK) {
         fleet_free(f);
         return e;

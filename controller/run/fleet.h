@@ -5,11 +5,13 @@
 #include "common/err.h"
 #include "common/loop.h"
 #include "controller/run/coordinator.h"
+#include "controller/run/journal.h"
 #include "controller/run/merge.h"
 #include "proto/link_tls.h"
 
 /*
- * Carries the coordinator's actions out: one link per agent, snapshots into the merge, one timer.
+ * Carries the coordinator's actions out: one link per agent, snapshots into the journal and the
+ * merge, one timer.
  * Everything that decides is in the coordinator. Main thread.
  */
 
@@ -21,6 +23,11 @@ struct fleet_config {
     const struct plan *plan;
     struct merge *merge;
     struct coord_patience patience;
+    /* Ids of the run, and what its journal is to say of it: filled in once it is armed. NULL = ids
+     * of our own. Outlives the fleet. */
+    struct journal_run *record;
+    struct journal *journal; /* NULL = none is kept. The same */
+    bool resume;             /* the run is another hammer-ctl's: what the journal has comes first */
     const struct link_tls *tls; /* for agents with a server_name; outlives the fleet */
     void (*note)(void *arg, const char *text); /* for the user's eyes */
     void *arg;
