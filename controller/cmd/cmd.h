@@ -33,6 +33,9 @@ struct cmd_entry {
 extern const struct cmd_entry cmd_run;
 extern const struct cmd_entry cmd_pki;
 extern const struct cmd_entry cmd_agents;
+extern const struct cmd_entry cmd_attach;
+extern const struct cmd_entry cmd_stop;
+extern const struct cmd_entry cmd_status;
 extern const struct cmd_entry cmd_version;
 extern const struct cmd_entry cmd_help;
 

@@ -171,6 +171,9 @@ static const struct option_row own_rows[] = {
      .accepted = "header names, comma-separated",
      .text = "these headers are secrets too, as Authorization and Cookie are: no flag takes their "
              "values and no report has them"},
+    FLAG(no_journal, "no-journal", "",
+         "keep no journal of the run on disk (it holds the plan, with its secrets, in a file that "
+         "only you can read, until the run ends); without it hammer-ctl attach cannot take over"),
     FLAG(spectrum, "latency", "-L", "print the full percentile spectrum"),
     FLAG(uncorrected, "u_latency", "-U", "accepted for wrk2 users: both clocks are always shown"),
     FLAG(verbose, "verbose", "-v", "all error texts, and progress on stderr"),
@@ -235,8 +238,9 @@ static enum err check_writable(const char *path, struct errmsg *msg)
                       path, strerror(errno));
 }
 
-static enum err check_outputs(const struct option_list *l, struct errmsg *msg)
+enum err run_options_outputs(const struct run_options *o, struct errmsg *msg)
 {
+    const struct option_list *l = &o->outputs;
     for (size_t i = 0; i < l->n; i++) {
         const char *dot = strrchr(l->items[i], '.');
         if (dot == NULL || (strcmp(dot, ".json") != 0 && strcmp(dot, ".txt") != 0))
@@ -402,7 +406,7 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
     if (e == ERR_OK)
         e = plan_check(&o->plan, msg);
     if (e == ERR_OK)
-        e = check_outputs(&o->outputs, msg);
+        e = run_options_outputs(o, msg);
     if (e == ERR_OK && o->agents != NULL && o->local_set)
         e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
     if (e == ERR_OK && o->agents != NULL)

@@ -27,7 +27,7 @@ struct run_options {
     struct option_list from_environment; /* headers of the file and of HAMMER_HEADER */
     struct secret_options secrets;
     struct coord_patience patience;
-    bool json, spectrum, uncorrected, verbose, quiet, debug, insecure_agents, help;
+    bool json, spectrum, uncorrected, verbose, quiet, debug, insecure_agents, no_journal, help;
 };
 
 /* Parses the defaults file ($XDG_CONFIG_HOME/hammer/ctl.yml, where there is one), environment and
@@ -45,6 +45,8 @@ enum err run_options_words(const struct option_row *rows, size_t n, int argc, ch
 /* What comes after run_options_words: secrets, URL and plan, outputs, agents. */
 enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
                            struct inventory *inv, struct errmsg *msg) MUST_CHECK;
+/* Can every --output be written? */
+enum err run_options_outputs(const struct run_options *o, struct errmsg *msg) MUST_CHECK;
 /* The agents that --agents names, those of groups ("@lab", "@all") from the inventory file. */
 enum err run_options_agents(const struct run_options *o, struct inventory *inv,
                             struct errmsg *msg) MUST_CHECK;

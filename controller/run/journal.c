@@ -24,6 +24,7 @@
 struct journal {
     char path[PATH_MAX]; /* of the folder, for errors and removal */
     int dir, fd;         /* fd: `journal`, -1 = given up */
+    bool taken;          /* another one's: worth more than what cannot be written now */
     uint64_t touched_ns;
     struct crc32 crc;
 };
@@ -200,6 +201,7 @@ enum err journal_take(const char *folder, const char *name, struct journal **out
         journal_close(j, true);
         return e;
     }
+    j->taken = true;
     *out = j;
     return ERR_OK;
 }
@@ -267,7 +269,7 @@ enum err journal_save(struct journal *j, const struct journal_run *run, struct e
         ok = false;
     mem_free(bytes);
     if (!ok || renameat(j->dir, "run.new", j->dir, "run") != 0)
-        return give_up(j, "run", msg);
+        return j->taken ? failed(j, "run", msg) : give_up(j, "run", msg);
     return ERR_OK;
 }
 

@@ -41,7 +41,8 @@ enum err journal_peek(const char *folder, const char *name, struct journal_run *
                       uint64_t *touched_ns, struct errmsg *msg) MUST_CHECK;
 /* The file `run` anew, whole or not at all. An error of this and of journal_append is said once:
  * the journal is then given up and removed (with a part of it nobody could tell exact totals), and
- * all further calls do nothing. NULL is fine. */
+ * all further calls do nothing. Only a journal_save of one that was taken leaves it as it was. NULL
+ * is fine. */
 enum err journal_save(struct journal *j, const struct journal_run *run,
                       struct errmsg *msg) MUST_CHECK;
 enum err journal_append(struct journal *j, size_t agent, const uint8_t *bytes, size_t len,

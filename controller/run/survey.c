@@ -72,7 +72,7 @@ static bool send_msg(struct member *m, const struct msg *msg)
     return e == ERR_OK;
 }
 
-static void ask(struct member *m, uint64_t now_ns)
+static void fill_query(const struct member *m, struct msg *out)
 {
     const struct survey_config *cfg = m->survey->cfg;
     struct msg q = {.type = MSG_QUERY};
@@ -84,6 +84,17 @@ static void ask(struct member *m, uint64_t now_ns)
         snprintf(q.query.scheme, sizeof q.query.scheme, "%s", cfg->scheme);
         snprintf(q.query.target, sizeof q.query.target, "%s", cfg->target);
     }
+    *out = q;
+}
+
+static void ask(struct member *m, uint64_t now_ns)
+{
+    const struct msg_halt *halt = m->survey->cfg->halt;
+    struct msg q;
+    if (halt != NULL)
+        q = (struct msg){.type = MSG_HALT, .halt = *halt};
+    else
+        fill_query(m, &q);
     m->step = STEP_ASKED;
     m->deadline_ns = clock_add(now_ns, ANSWER_NS);
     if (!send_msg(m, &q))
@@ -115,7 +126,7 @@ static void on_info(struct member *m, const struct msg_info *info, uint64_t now_
     a->same_clock = info->boot_id[0] != '\0' && strcmp(info->boot_id, m->survey->boot_id) == 0;
     m->step = STEP_PROBING;
     m->deadline_ns = clock_add(now_ns, PROBING_NS);
-    if (a->same_clock)
+    if (a->same_clock || m->survey->cfg->halt != NULL)
         leave(m);
     else
         probe(m, now_ns);

@@ -14,7 +14,8 @@
 #include "proto/msg.h"
 
 /*
- * Asks every agent of an inventory what it is (QUERY, INFO, clock probes), without taking any: at
+ * Asks every agent of an inventory what it is (QUERY, INFO, clock probes), without taking any, or
+ * tells each to end its run (HALT, INFO): at
  * most SURVEY_AT_ONCE at a time (TLS handshakes and probes disturb each other), each within
  * 13 s: 3 to connect, 6 for INFO, 3 for the probes. Main thread; runs the loop.
  */
@@ -36,6 +37,7 @@ struct survey_config {
     const struct link_options *link; /* for every dial; NULL = none. server_name is ignored */
     const char *scheme;              /* of the target */
     const char *target;              /* "HOST:PORT"; NULL = none */
+    const struct msg_halt *halt;     /* not NULL: that in place of the question, and no probes */
 };
 
 /* Fills agents[inventory->n]. ERR_CLOSED: the loop was stopped (a signal) before all had answered;

@@ -216,9 +216,19 @@ static void say_ledger(struct result *r, const struct counters *total)
         reason(r, "the merged counters are not the sum over the agents");
 }
 
+static void say_takeover(struct result *r)
+{
+    struct verdict *v = &r->verdict;
+    if (r->takeover_late)
+        reason(r, "%s: agents stopped by themselves", r->takeover);
+    else if (r->takeover[0] != '\0' && v->n_warnings < VERDICT_WARNINGS_MAX)
+        snprintf(v->warnings[v->n_warnings++], sizeof v->warnings[0], "%s", r->takeover);
+}
+
 static bool is_incomplete(struct result *r, const struct counters *c)
 {
     size_t before = r->verdict.n_reasons;
+    say_takeover(r);
     say_missing(r);
     say_gap(r);
     say_stopped(r);

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/cmd/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/host.h"
+#include "common/loop.h"
+#include "common/mem.h"
+#include "controller/cmd/cmd.h"
+#include "controller/cmd/local_agents.h"
+#include "controller/report/report.h"
+#include "controller/run/fleet.h"
+#include "controller/run/journal_list.h"
+#include "controller/run/merge.h"
+#include "controller/run/result.h"
+#include "controller/run/result_agents.h"
+#include "controller/run/verdict.h"
+#include "proto/link.h"
+
+#define EXIT_INTERRUPTED 130
+/* timeout(1) signals its child and then the whole group: two signals within this are one Ctrl-C. */
+#define SAME_CTRL_C_NS   (100 * NS_PER_MS)
+#define DEFAULT_LEASE_NS (10 * NS_PER_SEC)
+#define AGENTS_KEEP_NS   (600 * NS_PER_SEC)
+
+/* Everything one run holds, begun here or taken over. */
+struct session {
+    const struct run_options *options;
+    struct inventory *inventory;
+    struct local_agents *local;
+    struct loop *loop;
+    struct link_tls *tls; /* NULL = no agent wants it */
+    struct merge *merge;
+    struct fleet *fleet;
+    struct result *result;
+    struct journal *journal; /* NULL = none */
+    struct journal_run *record;
+    struct journal_run own; /* record of a run begun here */
+    bool resumed;
+    uint32_t former_pid;
+    uint64_t taken_wall_ns;
+    char *secret_headers;    /* owned */
+    bool began;              /* agents were dialled */
+    bool unwritten;          /* the report exists nowhere */
+    uint64_t interrupted_ns; /* last Ctrl-C, 0 = none */
+    bool abandoned;          /* the second one: no report, and nothing is waited for */
+};
+
+static void on_note(void *arg, const char *text)
+{
+    const struct session *s = arg;
+    if (!s->options->quiet)
+        fprintf(stderr, "hammer-ctl: %s\n", text);
+}
+
+/* Nothing completed in an interval: no latency is not a latency of zero. */
+static const char *latency_text(const struct result_latency *l, char buf[UNITS_TEXT])
+{
+    if (l->count == 0)
+        return "-";
+    return units_format_latency(l->p99, buf);
+}
+
+static void on_interval(void *arg, const struct result_interval *row)
+{
+    const struct session *s = arg;
+    if (!s->options->verbose)
+        return;
+    char text[UNITS_TEXT];
+    fprintf(stderr,
+            "hammer-ctl: %6.1fs  sent %" PRIu64 "  completed %" PRIu64 "  errors %" PRIu64
+            "  p99 %s uncorrected",
+            (double)row->to_ns / 1e9, row->sent, row->completed, row->errors,
+            latency_text(&row->uncorrected, text));
+    if (s->options->plan.rate.num > 0)
+        fprintf(stderr, ", %s corrected  backlog %" PRIu64, latency_text(&row->corrected, text),
+                row->backlog);
+    fputc('\n', stderr);
+}
+
+static void on_signal(int signo, void *arg)
+{
+    struct session *s = arg;
+    (void)signo;
+    if (s->fleet == NULL)
+        return; /* the report is out; what is left takes no time */
+    uint64_t now_ns = clock_mono_ns();
+    if (s->interrupted_ns != 0 && now_ns - s->interrupted_ns < SAME_CTRL_C_NS)
+        return;
+    if (s->abandoned)
+        _exit(EXIT_INTERRUPTED);
+    if (s->interrupted_ns != 0) {
+        /* A second Ctrl-C: at once, but the agents must know that nobody comes back for them. */
+        s->abandoned = true;
+        local_agents_abandon(s->local);
+        alarm(1);
+    } else {
+        on_note(s, "stopping the agents; again to quit at once");
+    }
+    s->interrupted_ns = now_ns;
+    fleet_interrupt(s->fleet);
+}
+
+/* --- result --------------------------------------------------------------------------------- */
+
+static enum result_agent_state agent_state(const struct coord_agent_info *info)
+{
+    if (info->state == COORD_REFUSED)
+        return RESULT_REFUSED;
+    if (info->state == COORD_LOST)
+        return RESULT_LOST;
+    return info->end_reason == END_FINISHED ? RESULT_DONE : RESULT_STOPPED;
+}
+
+static void fill_agent(const struct session *s, size_t i, struct result_agent *a)
+{
+    const struct coord_agent_info *info = coordinator_agent(fleet_coordinator(s->fleet), i);
+    const struct inventory_agent *inv = &s->inventory->agents[i];
+    snprintf(a->name, sizeof a->name, "%s", info->name);
+    snprintf(a->address, sizeof a->address, "%s", inv->address);
+    snprintf(a->version, sizeof a->version, "%s", info->build);
+    const char *check = fleet_check_problem(s->fleet, i);
+    snprintf(a->problem, sizeof a->problem, "%s", check[0] != '\0' ? check : info->problem);
+    a->state = agent_state(info);
+    a->weight = inv->weight;
+    a->threads = info->part.threads;
+    a->connections = info->part.connections;
+    a->insecure = info->insecure;
+    a->same_clock = info->same_clock;
+    a->clock_offset_ns = info->offset_ns;
+    a->clock_error_ns = info->error_ns;
+    a->started = info->started_ns != 0;
+    a->start_error_ns = a->started ? (int64_t)(info->started_ns - info->at_ns) : 0;
+    a->checked = fleet_checked(s->fleet, i);
+}
+
+/* For how long nobody was there, and whether that was too long. */
+static void describe_takeover(const struct session *s, struct result *r)
+{
+    char from[24], away[UNITS_TEXT], lease[UNITS_TEXT];
+    const struct coordinator *c = fleet_coordinator(s->fleet);
+    uint64_t touched_ns = journal_touched_ns(s->journal);
+    time_t at = (time_t)(touched_ns / NS_PER_SEC);
+    struct tm tm;
+    strftime(from, sizeof from, "%F %T", gmtime_r(&at, &tm));
+    for (size_t i = 0; i < r->n_agents; i++)
+        r->takeover_late = r->takeover_late || coordinator_agent(c, i)->end_reason == END_LEASE;
+    snprintf(r->takeover, sizeof r->takeover,
+             "the hammer-ctl that began the run (pid %" PRIu32 ") was gone from %s UTC for %s%s%s",
+             s->former_pid, from,
+             units_format_latency(clock_elapsed(touched_ns, s->taken_wall_ns), away),
+             r->takeover_late ? ", the lease was " : "; its agents went on",
+             r->takeover_late ? units_format_duration(s->record->patience.lease_ns, lease) : "");
+}
+
+static void build_result(struct session *s)
+{
+    const struct coordinator *c = fleet_coordinator(s->fleet);
+    struct result *r = s->result = result_new(s->inventory->n);
+    enum coord_outcome outcome = coordinator_outcome(c);
+    snprintf(r->run_id, sizeof r->run_id, "%s", fleet_run_id(s->fleet));
+    snprintf(r->name, sizeof r->name, "%s", s->record->name);
+    r->plan = &s->options->plan;
+    r->started_wall_ns = s->record->wall_ns;
+    r->interrupted = outcome == COORD_INTERRUPTED;
+    r->no_target = outcome == COORD_NO_TARGET;
+    merge_finish(s->merge, r);
+    for (size_t i = 0; i < r->n_agents; i++)
+        fill_agent(s, i, &r->agents[i]);
+    if (s->resumed)
+        describe_takeover(s, r);
+    result_agents_fill(r, c);
+    result_settle(r);
+    verdict_eval(r);
+}
+
+/* --- reports -------------------------------------------------------------------------------- */
+
+static bool write_file(const struct result *r, const struct report_options *o, const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    const struct report_format *format = strcmp(dot, ".json") == 0 ? &report_json : &report_text;
+    FILE *f = fopen(path, "w");
+    bool ok = f != NULL && format->write(r, o, f) == ERR_OK;
+    if (f != NULL && fclose(f) != 0)
+        ok = false;
+    if (!ok)
+        fprintf(stderr, "hammer-ctl: --output %s: %s\n", path, strerror(errno));
+    return ok;
+}
+
+static int write_reports(struct session *s)
+{
+    struct report_options o = {.spectrum = s->options->spectrum,
+                               .verbose = s->options->verbose,
+                               .secret_headers = s->secret_headers};
+    const struct report_format *format = s->options->json ? &report_json : &report_text;
+    bool ok = format->write(s->result, &o, stdout) == ERR_OK && fflush(stdout) == 0;
+    if (!ok)
+        fprintf(stderr, "hammer-ctl: the report could not be written: %s\n", strerror(errno));
+    for (size_t i = 0; i < s->options->outputs.n; i++)
+        ok = write_file(s->result, &o, s->options->outputs.items[i]) && ok;
+    s->unwritten = !ok && errno != EPIPE;
+    if (!ok && s->result->verdict.exit_code == 0)
+        return EXIT_COULD_NOT;
+    return s->result->verdict.exit_code;
+}
+
+/* --- signals -------------------------------------------------------------------------------- */
+
+static void on_alarm(int signo)
+{
+    (void)signo;
+    _exit(EXIT_INTERRUPTED);
+}
+
+static bool is_ignored(int signo)
+{
+    struct sigaction old;
+    return sigaction(signo, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+}
+
+/* A lost terminal ends a run as Ctrl-C does, unless nohup is in front. */
+static enum err take_signals(struct session *s)
+{
+    static const int stopping[] = {SIGINT, SIGTERM, SIGHUP};
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < sizeof stopping / sizeof stopping[0] && e == ERR_OK; i++)
+        if (stopping[i] != SIGHUP || !is_ignored(SIGHUP))
+            e = loop_signal(s->loop, stopping[i], on_signal, s);
+    return e;
+}
+
+/* --- the journal ---------------------------------------------------------------------------- */
+
+/* Without one the run is as good, as long as this process lives. Agents started for this run end
+ * with it: nothing could be taken over. */
+static void open_journal(struct session *s)
+{
+    char folder[PATH_MAX], text[sizeof(struct errmsg) + 100];
+    struct errmsg msg = {{0}};
+    enum err e = ERR_OK;
+    if (s->local != NULL || s->options->no_journal)
+        return;
+    if (journal_folder(folder, sizeof folder)) {
+        journal_list_prune(folder, s->record->wall_ns);
+        e = journal_create(folder, s->record, &s->journal, &msg);
+    } else {
+        e = errmsg_set(&msg, ERR_NOT_FOUND, "no home folder");
+    }
+    if (e == ERR_OK)
+        return;
+    snprintf(text, sizeof text,
+             "no journal is kept, no other hammer-ctl could take the run over: %s", msg.text);
+    on_note(s, text);
+}
+
+static enum err describe_run(struct session *s, struct errmsg *msg)
+{
+    struct journal_run *r = s->record = &s->own;
+    size_t len;
+    host_random(r->owner, sizeof r->owner);
+    host_random(r->run, sizeof r->run);
+    host_boot_id(r->boot_id, sizeof r->boot_id);
+    r->pid = (uint32_t)getpid();
+    r->wall_ns = clock_wall_ns();
+    if (s->options->name != NULL)
+        snprintf(r->name, sizeof r->name, "%s", s->options->name);
+    r->patience = s->options->patience;
+    if (r->patience.lease_ns == 0)
+        r->patience.lease_ns = DEFAULT_LEASE_NS;
+    r->inventory = *s->inventory;
+    if (s->options->secrets.names != NULL) {
+        s->secret_headers = mem_strdup(s->options->secrets.names);
+        r->redact =
+            (struct wire_blob){(const uint8_t *)s->secret_headers, strlen(s->secret_headers)};
+    }
+    enum err e = plan_encode(&s->options->plan, &r->bytes, &len);
+    if (e != ERR_OK)
+        return errmsg_set(msg, e, "the plan cannot be sent to an agent: %s", err_str(e));
+    r->plan = (struct wire_blob){r->bytes, len};
+    open_journal(s);
+    return ERR_OK;
+}
+
+/* From here on it is ours: the next one that looks sees our pid. */
+static void adopt(struct session *s, const struct session_config *cfg)
+{
+    struct errmsg msg;
+    s->journal = cfg->journal;
+    s->record = cfg->record;
+    s->resumed = true;
+    s->former_pid = s->record->pid;
+    s->taken_wall_ns = clock_wall_ns();
+    s->record->pid = (uint32_t)getpid();
+    s->record->patience.wait_agents_ns = s->options->patience.wait_agents_ns;
+    if (s->record->redact.len > 0)
+        s->secret_headers = mem_dup(s->record->redact.data, s->record->redact.len);
+    if (journal_save(s->journal, s->record, &msg) != ERR_OK)
+        on_note(s, msg.text); /* it still says who was there before */
+}
+
+/* Is there anything that another attempt could still fetch? Agents keep it for ten minutes. */
+static bool worth_keeping(const struct session *s)
+{
+    if (!s->began)
+        return s->resumed; /* whatever hindered us does not hinder the next one */
+    if (s->unwritten)
+        return true;
+    const struct coordinator *c = fleet_coordinator(s->fleet);
+    uint64_t since_ns = s->resumed ? journal_touched_ns(s->journal) : clock_wall_ns();
+    uint64_t until_ns = clock_add(since_ns, s->record->patience.lease_ns + AGENTS_KEEP_NS);
+    if (s->abandoned || coordinator_outcome(c) == COORD_COULD_NOT || clock_wall_ns() > until_ns)
+        return false;
+    for (size_t i = 0; i < coordinator_agents(c); i++)
+        if (coordinator_agent(c, i)->state == COORD_LOST && coordinator_agent(c, i)->uncollected)
+            return true;
+    return false;
+}
+
+static void close_journal(struct session *s)
+{
+    char text[200];
+    bool keep = s->journal != NULL && worth_keeping(s);
+    if (keep && s->began) {
+        snprintf(text, sizeof text,
+                 s->unwritten
+                     ? "hammer-ctl attach %.8s writes the report of this run once more"
+                     : "a lost agent may still have results, for up to 10 minutes: hammer-ctl "
+                       "attach %.8s fetches them",
+                 fleet_run_id(s->fleet));
+        on_note(s, text);
+    }
+    journal_close(s->journal, keep);
+    s->own.inventory = (struct inventory){0}; /* the caller's */
+    journal_run_clear(&s->own);
+    mem_free(s->secret_headers);
+}
+
+/* --- all of it ------------------------------------------------------------------------------ */
+
+static enum err assemble(struct session *s, struct errmsg *msg)
+{
+    host_fd_limit(); /* two descriptors an agent */
+    link_block_signals();
+    enum err e = tls_options_open(&s->options->tls, inventory_uses_tls(s->inventory), on_note, s,
+                                  &s->tls, msg);
+    if (e != ERR_OK)
+        return e;
+    s->merge = merge_new(s->inventory->n, s->options->plan.interval_ns);
+    merge_on_interval(s->merge, on_interval, s);
+    struct fleet_config cfg = {.loop = s->loop,
+                               .inventory = s->inventory,
+                               .plan = &s->options->plan,
+                               .merge = s->merge,
+                               .patience = s->record->patience,
+                               .record = s->record,
+                               .journal = s->journal,
+                               .resume = s->resumed,
+                               .tls = s->tls,
+                               .note = on_note,
+                               .arg = s};
+    return fleet_new(&cfg, &s->fleet, msg);
+}
+
+static void on_first_signal(int signo)
+{
+    (void)signo;
+}
+
+/* From here on no loop turns. One Ctrl-C may still have been meant for the run: the report is
+ * finished. The next one ends the process, or a report into a pipe that nobody reads would hang. */
+static void let_report_be_stopped(const struct session *s)
+{
+    struct sigaction once = {.sa_handler = on_first_signal,
+                             .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+    if (s->interrupted_ns != 0)
+        once.sa_handler = SIG_DFL;
+    sigaction(SIGINT, &once, NULL);
+    sigaction(SIGTERM, &once, NULL);
+}
+
+/* Signals are taken before there is anything to clean up; they wait until the loop turns. */
+static int execute(struct session *s, struct errmsg *msg)
+{
+    if (loop_new(&s->loop, msg) != ERR_OK || take_signals(s) != ERR_OK)
+        return EXIT_COULD_NOT;
+    if (s->inventory->n == 0 &&
+        local_agents_start(s->options->local, s->inventory, &s->local, msg) != ERR_OK)
+        return EXIT_COULD_NOT;
+    enum err e = s->resumed ? ERR_OK : describe_run(s, msg);
+    if (e == ERR_OK)
+        e = assemble(s, msg);
+    if (e != ERR_OK)
+        return EXIT_COULD_NOT;
+    s->began = true;
+    fleet_run(s->fleet);
+    if (s->abandoned)
+        return EXIT_INTERRUPTED;
+    let_report_be_stopped(s);
+    const struct coordinator *c = fleet_coordinator(s->fleet);
+    if (coordinator_outcome(c) == COORD_COULD_NOT) {
+        errmsg_set(msg, ERR_REFUSED, "%s", coordinator_reason(c));
+        return EXIT_COULD_NOT;
+    }
+    build_result(s);
+    return write_reports(s);
+}
+
+static void dispose(struct session *s)
+{
+    close_journal(s);
+    result_free(s->result);
+    fleet_free(s->fleet);
+    s->fleet = NULL; /* the loop still turns, and signals still come */
+    merge_free(s->merge);
+    if (s->loop != NULL)
+        loop_finish(s->loop); /* the agents' BYE may still have to leave */
+    local_agents_stop(s->local);
+    loop_free(s->loop);
+    link_tls_free(s->tls);
+}
+
+int session_run(const struct session_config *cfg, struct errmsg *msg)
+{
+    struct session s = {.options = cfg->options, .inventory = cfg->inventory};
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGALRM, on_alarm);
+    if (s.options->secrets.in_url)
+        on_note(&s, "the URL seems to hold a secret, and every user of this machine can read "
+                    "the command line; HAMMER_URL in the environment keeps it to yourself");
+    if (cfg->journal != NULL)
+        adopt(&s, cfg);
+    int code = execute(&s, msg);
+    dispose(&s);
+    return code;
+}
