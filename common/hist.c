@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "common/hist_impl.h"
@@ -107,8 +108,11 @@ static void set_empty(struct hist *h)
 
 struct hist *hist_new(const struct hist_geometry *g)
 {
-    struct hist *h = mem_calloc(1, sizeof *h + g->counts_len * sizeof h->counts[0]);
+    uint32_t counts = HIST_BLOCK * HIST_PAGE;
+    uint32_t n_pages = (g->counts_len + counts - 1) / counts;
+    struct hist *h = mem_calloc(1, sizeof *h + n_pages * sizeof h->pages[0]);
     h->g = *g;
+    h->n_pages = n_pages;
     set_empty(h);
     return h;
 }
@@ -121,23 +125,33 @@ struct hist *hist_new_default(void)
 
 void hist_free(struct hist *h)
 {
+    if (h == NULL)
+        return;
+    hist_blocks_clear(h);
     mem_free(h);
 }
 
 void hist_reset(struct hist *h)
 {
-    if (h->total > 0)
-        memset(&h->counts[h->first], 0, (h->top - h->first + 1) * sizeof h->counts[0]);
+    hist_blocks_clear(h);
     set_empty(h);
+}
+
+/* Counters only; the geometry is the same. */
+static void add_blocks(struct hist *a, const struct hist *b)
+{
+    uint64_t counts[HIST_BLOCK];
+    for (uint32_t k = b->first / HIST_BLOCK; b->total > 0 && k <= b->top / HIST_BLOCK; k++)
+        if (hist_blocks_read(b, k, counts))
+            hist_blocks_add(a, k, counts);
 }
 
 struct hist *hist_copy(const struct hist *h)
 {
     struct hist *copy = hist_new(&h->g);
-    *copy = *h; /* all but the counters */
-    if (h->total > 0)
-        memcpy(&copy->counts[h->first], &h->counts[h->first],
-               (h->top - h->first + 1) * sizeof h->counts[0]);
+    memcpy(copy, h,
+           offsetof(struct hist, pages)); /* an assignment copies padding, which they use */
+    add_blocks(copy, h);
     return copy;
 }
 
@@ -152,7 +166,7 @@ void hist_record(struct hist *h, uint64_t v, uint64_t count)
         h->saturated += count;
     }
     uint32_t i = hist_index(&h->g, v);
-    h->counts[i] += count;
+    hist_blocks_count(h, i, count);
     h->total += count;
     h->sum += (u128)v * count;
     hist_widen(h, i, i, v, v);
@@ -164,16 +178,18 @@ static void rerecord(struct hist *a, const struct hist *b)
     /* Samples clamped in b that are clamped here again must not count twice. */
     if (hist_low(&b->g, hist_index(&b->g, b->g.highest)) <= a->g.highest)
         a->saturated += b->saturated;
-    for (uint32_t j = b->first; j <= b->top; j++) {
-        if (b->counts[j] == 0)
-            continue;
+    struct hist_cursor c;
+    uint32_t j;
+    uint64_t n;
+    hist_cursor_init(&c, b, b->first);
+    while (hist_cursor_next(&c, &j, &n)) {
         uint64_t v = hist_low(&b->g, j);
         if (v > a->g.highest) {
             v = a->g.highest;
-            a->saturated += b->counts[j];
+            a->saturated += n;
         }
         uint32_t i = hist_index(&a->g, v);
-        a->counts[i] += b->counts[j];
+        hist_blocks_count(a, i, n);
         hist_widen(a, i, i, b->min, b->max);
     }
 }
@@ -185,8 +201,7 @@ enum err hist_add(struct hist *a, const struct hist *b)
     if (b->total == 0)
         return ERR_OK;
     if (hist_same_geometry(&a->g, &b->g)) {
-        for (uint32_t i = b->first; i <= b->top; i++)
-            a->counts[i] += b->counts[i];
+        add_blocks(a, b);
         a->saturated += b->saturated;
         hist_widen(a, b->first, b->top, b->min, b->max);
     } else {
@@ -197,14 +212,24 @@ enum err hist_add(struct hist *a, const struct hist *b)
     return ERR_OK;
 }
 
+static bool same_blocks(const struct hist *a, const struct hist *b)
+{
+    uint64_t x[HIST_BLOCK], y[HIST_BLOCK];
+    for (uint32_t k = a->first / HIST_BLOCK; k <= a->top / HIST_BLOCK; k++) {
+        bool some = hist_blocks_read(a, k, x); /* only a block that is not 0 is there */
+        if (some != hist_blocks_read(b, k, y) || (some && memcmp(x, y, sizeof x) != 0))
+            return false;
+    }
+    return true;
+}
+
 bool hist_equal(const struct hist *a, const struct hist *b)
 {
     if (!hist_same_geometry(&a->g, &b->g) || a->total != b->total || a->first != b->first ||
         a->top != b->top || a->min != b->min || a->max != b->max || a->sum != b->sum ||
         a->saturated != b->saturated)
         return false;
-    return a->total == 0 || memcmp(&a->counts[a->first], &b->counts[b->first],
-                                   (a->top - a->first + 1) * sizeof a->counts[0]) == 0;
+    return a->total == 0 || same_blocks(a, b);
 }
 
 const struct hist_geometry *hist_geometry_of(const struct hist *h)
@@ -219,16 +244,18 @@ uint64_t hist_count(const struct hist *h)
 
 uint64_t hist_count_at(const struct hist *h, uint32_t index)
 {
-    return index < h->g.counts_len ? h->counts[index] : 0;
+    return index < h->g.counts_len ? hist_blocks_get(h, index) : 0;
 }
 
 uint64_t hist_count_above(const struct hist *h, uint64_t v)
 {
-    uint64_t n = 0;
-    uint32_t above = hist_index(&h->g, v) + 1;
-    for (uint32_t i = above > h->first ? above : h->first; i <= h->top; i++)
-        n += h->counts[i];
-    return n;
+    struct hist_cursor c;
+    uint32_t i, above = hist_index(&h->g, v) + 1;
+    uint64_t n, sum = 0;
+    hist_cursor_init(&c, h, above > h->first ? above : h->first);
+    while (hist_cursor_next(&c, &i, &n))
+        sum += n;
+    return sum;
 }
 
 uint32_t hist_top_index(const struct hist *h)
@@ -276,13 +303,14 @@ void hist_sum128(const struct hist *h, uint64_t *hi, uint64_t *lo)
 static bool sum_is_possible(const struct hist *h, uint64_t min, uint64_t max, u128 sum)
 {
     u128 least = 0, most = 0;
-    for (uint32_t i = h->first; i <= h->top; i++) {
-        if (h->counts[i] == 0)
-            continue;
-        uint64_t low = i == h->first ? min : hist_low(&h->g, i);
-        uint64_t high = i == h->top ? max : hist_high(&h->g, i);
-        least += (u128)low * h->counts[i];
-        most += (u128)high * h->counts[i];
+    struct hist_cursor c;
+    uint32_t i;
+    uint64_t n;
+    hist_cursor_init(&c, h, h->first);
+    while (hist_cursor_next(&c, &i, &n)) {
+        struct hist_span span = hist_span_of(&h->g, i);
+        least += (u128)(i == h->first ? min : span.low) * n;
+        most += (u128)(i == h->top ? max : span.low + (span.width - 1)) * n;
     }
     least += max - (h->first == h->top ? min : hist_low(&h->g, h->top));
     most -= (h->first == h->top ? max : hist_high(&h->g, h->first)) - min;
@@ -297,7 +325,7 @@ enum err hist_set_exact(struct hist *h, uint64_t min, uint64_t max, uint64_t sum
     u128 sum = (u128)sum_hi << 64 | sum_lo;
     if (min > max || hist_index(&h->g, min) != h->first || hist_index(&h->g, max) != h->top)
         return ERR_CORRUPT;
-    if (saturated > h->counts[hist_index(&h->g, h->g.highest)])
+    if (saturated > hist_blocks_get(h, hist_index(&h->g, h->g.highest)))
         return ERR_CORRUPT;
     if (!sum_is_possible(h, min, max, sum))
         return ERR_CORRUPT;
@@ -323,10 +351,12 @@ uint64_t hist_rank(double percentile, uint64_t n)
 
 static uint32_t index_at_rank(const struct hist *h, uint64_t k)
 {
-    uint64_t seen = 0;
-    uint32_t i = h->first;
-    while (i < h->top && (seen += h->counts[i]) < k)
-        i++;
+    struct hist_cursor c;
+    uint32_t i = h->top;
+    uint64_t n, seen = 0;
+    hist_cursor_init(&c, h, h->first);
+    while (hist_cursor_next(&c, &i, &n) && (seen += n) < k) {
+    }
     return i;
 }
 
@@ -354,21 +384,26 @@ uint64_t hist_max_bucket(const struct hist *h)
 
 double hist_mean(const struct hist *h)
 {
+    struct hist_cursor c;
+    uint32_t i;
+    uint64_t n;
     double sum = 0;
-    for (uint32_t i = h->first; i <= h->top; i++)
-        if (h->counts[i] > 0)
-            sum += (double)hist_median(&h->g, i) * (double)h->counts[i];
+    hist_cursor_init(&c, h, h->first);
+    while (hist_cursor_next(&c, &i, &n))
+        sum += (double)hist_median(&h->g, i) * (double)n;
     return h->total == 0 ? 0 : sum / (double)h->total;
 }
 
 double hist_stddev(const struct hist *h)
 {
+    struct hist_cursor c;
+    uint32_t i;
+    uint64_t n;
     double mean = hist_mean(h), sum = 0;
-    for (uint32_t i = h->first; i <= h->top; i++) {
-        if (h->counts[i] == 0)
-            continue;
+    hist_cursor_init(&c, h, h->first);
+    while (hist_cursor_next(&c, &i, &n)) {
         double deviation = (double)hist_median(&h->g, i) - mean;
-        sum += deviation * deviation * (double)h->counts[i];
+        sum += deviation * deviation * (double)n;
     }
     return h->total == 0 ? 0 : sqrt(sum / (double)h->total);
 }
@@ -397,6 +432,17 @@ void hist_rec_reset(struct hist_rec *r)
     rec_set_empty(r);
 }
 
+_Static_assert(HIST_COUNTS % HIST_BLOCK == 0, "blocks of a recorder are whole");
+
+/* Widens a block; false = all are 0. */
+static bool any_counts(const uint32_t from[HIST_BLOCK], uint64_t to[HIST_BLOCK])
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < HIST_BLOCK; i++)
+        bits |= to[i] = from[i];
+    return bits != 0;
+}
+
 void hist_rec_add_to(const struct hist_rec *r, struct hist *h)
 {
     if (r->total == 0)
@@ -404,8 +450,10 @@ void hist_rec_add_to(const struct hist_rec *r, struct hist *h)
     struct hist_geometry g = hist_geometry_default();
     assert(hist_same_geometry(&g, &h->g) && r->total <= HIST_TOTAL_MAX - h->total);
     uint32_t first = hist_index(&g, r->min), top = hist_index(&g, r->max);
-    for (uint32_t i = first; i <= top; i++)
-        h->counts[i] += r->counts[i];
+    uint64_t counts[HIST_BLOCK];
+    for (uint32_t k = first / HIST_BLOCK; k <= top / HIST_BLOCK; k++)
+        if (any_counts(&r->counts[k * HIST_BLOCK], counts))
+            hist_blocks_add(h, k, counts);
     h->total += r->total;
     h->saturated += r->saturated;
     h->sum += r->sum;

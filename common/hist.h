@@ -11,11 +11,12 @@
 /*
  * Log-linear histogram with HdrHistogram's geometry (https://github.com/HdrHistogram): values are
  * grouped in buckets of relative width < 1/1024 at 3 significant digits. Two forms share it:
- *   struct hist     u64 counters, any geometry; totals, reports, decoding
- *   struct hist_rec u32 counters, the default geometry; what a worker records into for one interval
- * Beside the buckets both carry the exact minimum, maximum and sum of what was recorded, which the
- * V2 encoding does not have. Values above the highest are recorded as the highest and counted.
- * Not thread safe; each histogram has one owner.
+ *   struct hist     any geometry, counts up to HIST_TOTAL_MAX, memory for the occupied buckets
+ * only, 1 to 2 bytes each as a rule; totals, reports, decoding struct hist_rec u32 counters, the
+ * default geometry; what a worker records into for one interval Beside the buckets both carry the
+ * exact minimum, maximum and sum of what was recorded, which the V2 encoding does not have. Values
+ * above the highest are recorded as the highest and counted. Not thread safe; each histogram has
+ * one owner.
  */
 
 #define HIST_LOWEST     UINT64_C(1)
@@ -36,7 +37,7 @@ struct hist_geometry {
     uint64_t sub_mask;
 };
 
-struct hist; /* u64 counters */
+struct hist;
 
 /* ERR_INVALID unless 1 <= lowest, 2 lowest <= highest <= INT64_MAX, 1 <= digits <= 5 and the first
  * bucket fits in 62 bits; ERR_TOO_BIG over HIST_COUNTS_MAX. *g is written on success only. */

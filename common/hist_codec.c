@@ -2,6 +2,7 @@
 #include "common/hist_codec.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "common/hist_impl.h"
 
@@ -69,15 +70,16 @@ static uint8_t *put_counters(const struct hist *h, uint8_t *p, const uint8_t *en
 {
     if (h->total == 0)
         return put_zeros(p, end, 1);
-    uint32_t from = 0, i = h->first;
-    while (p != NULL && i <= h->top) {
+    struct hist_cursor c;
+    uint32_t i, from = 0;
+    uint64_t n;
+    hist_cursor_init(&c, h, h->first);
+    while (p != NULL && hist_cursor_next(&c, &i, &n)) {
         if (i > from)
             p = put_zeros(p, end, i - from);
         if (p != NULL)
-            p = put_number(p, end, h->counts[i] << 1);
-        from = ++i;
-        while (i < h->top && h->counts[i] == 0)
-            i++;
+            p = put_number(p, end, n << 1);
+        from = i + 1;
     }
     return p;
 }
@@ -207,14 +209,20 @@ static void add_counters(const struct sound *s, struct hist *h)
     if (s->total == 0)
         return;
     struct walk w = walk_start(s);
-    uint32_t i;
-    uint64_t n;
+    uint32_t i, block = s->first / HIST_BLOCK;
+    uint64_t n, counts[HIST_BLOCK] = {0};
     u128 sum = 0;
     while (walk_next(&w, &i, &n)) {
-        h->counts[i] += n;
+        if (i / HIST_BLOCK != block) {
+            hist_blocks_add(h, block, counts);
+            memset(counts, 0, sizeof counts);
+            block = i / HIST_BLOCK;
+        }
+        counts[i % HIST_BLOCK] = n;
         struct hist_span span = hist_span_of(&s->g, i);
         sum += (u128)(span.low + (span.width >> 1)) * n;
     }
+    hist_blocks_add(h, block, counts);
     h->total += s->total;
     h->sum += sum;
     hist_widen(h, s->first, s->top, hist_low(&s->g, s->first), hist_high(&s->g, s->top));

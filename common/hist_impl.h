@@ -5,18 +5,60 @@
 #include "common/hist.h"
 
 /*
- * Body of struct hist, shared by hist.c and hist_codec.c only: the codec adds straight into the
- * counters. Invariants: the counters at `first` and `top` are not 0 and none outside is; total is
+ * Body of struct hist, shared by hist.c, hist_blocks.c and hist_codec.c only. Most of the 33 792
+ * counters of a histogram are 0 and most of the others are small: counters are kept in blocks that
+ * are there when one of them is not 0, each as wide as its largest needs. A controller holds some
+ * for each of a thousand agents.
+ *
+ * Invariants: the counters at `first` and `top` are not 0 and none outside is; total is
  * the sum of the counters and at most HIST_TOTAL_MAX, so 128 bits always hold the sum of values.
  */
+
+#define HIST_BLOCK 64 /* counters of a block */
+#define HIST_PAGE  16 /* blocks of a page; a page is one doubling of the default geometry */
+
+struct hist_page {
+    void *blocks[HIST_PAGE];       /* NULL = 0 throughout */
+    uint8_t width_log2[HIST_PAGE]; /* bytes of a counter: 1, 2, 4 or 8 */
+};
+
 struct hist {
     struct hist_geometry g;
     uint32_t first, top; /* occupied range; empty: UINT32_MAX and 0 */
     uint64_t total, saturated;
     uint64_t min, max; /* empty: UINT64_MAX and 0 */
     unsigned __int128 sum;
-    uint64_t counts[];
+    uint32_t n_pages;
+    struct hist_page *pages[]; /* NULL = 0 throughout */
 };
+
+/* --- hist_blocks.c: block b holds the counters HIST_BLOCK * b and up ----------------------------
+ */
+
+/* False = all are 0, `out` is not touched then. */
+bool hist_blocks_read(const struct hist *h, uint32_t b, uint64_t out[HIST_BLOCK]);
+/* Counter by counter; totals and the occupied range are the caller's. */
+void hist_blocks_add(struct hist *h, uint32_t b, const uint64_t add[HIST_BLOCK]);
+uint64_t hist_blocks_get(const struct hist *h, uint32_t i);
+/* One counter. */
+void hist_blocks_count(struct hist *h, uint32_t i, uint64_t n);
+/* All counters are 0, the memory of all blocks is free. */
+void hist_blocks_clear(struct hist *h);
+
+/* Goes through the counters that are not 0, upwards. */
+struct hist_cursor {
+    const struct hist *h;
+    uint32_t next; /* counter to look at */
+    bool loaded;   /* `counts` is its block */
+    uint64_t counts[HIST_BLOCK];
+};
+
+/* From counter `from` on. */
+void hist_cursor_init(struct hist_cursor *c, const struct hist *h, uint32_t from);
+bool hist_cursor_next(struct hist_cursor *c, uint32_t *index, uint64_t *count);
+
+/* --- hist.c -------------------------------------------------------------------------------------
+ */
 
 bool hist_same_geometry(const struct hist_geometry *a, const struct hist_geometry *b);
 
