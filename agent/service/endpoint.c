@@ -329,7 +329,7 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
     LIST_INIT(&s->conns);
     struct control_config cc = {
         .env = {.loop = cfg->loop, .policy = cfg->policy, .placement = cfg->placement},
-        .run = run_ops(),
+        .run = cfg->run != NULL ? cfg->run : run_ops(),
         .cores = host_cores(),
         .fd_limit = host_fd_limit(),
         .lease_ns = LEASE_NS,

@@ -8,6 +8,7 @@
 #include "agent/engine/placement.h"
 #include "agent/service/audit.h"
 #include "agent/service/policy.h"
+#include "agent/service/run.h"
 #include "common/err.h"
 #include "common/loop.h"
 #include "proto/link.h"
@@ -31,6 +32,7 @@ struct endpoint_config {
     struct link_tls *tls;              /* for tls+tcp://; outlives the endpoint */
     uint64_t tested_rate;              /* of the self-test, told to controllers; 0 = unknown */
     bool insecure;                     /* whoever connects commands the load: told to controllers */
+    const struct run_ops *run;         /* NULL = the real one */
     bool once; /* spawned by a controller: stop the loop when its first owner is gone, or when
                   none came within 10 s */
     /* What the agent is doing, for people, whenever it changes; NULL = nobody asks. */
