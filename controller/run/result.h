@@ -97,7 +97,7 @@ struct result {
     bool interrupted;
     char takeover[256]; /* another hammer-ctl began the run: for how long it was gone; "" = none */
     bool takeover_late; /* agents stopped by themselves meanwhile */
-    bool no_target; /* no connection to the target ever opened */
+    bool no_target;     /* no connection to the target ever opened */
     size_t n_agents;
     struct result_agent *agents;
     struct snapshot *total; /* all agents added */
