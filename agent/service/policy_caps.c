@@ -161,6 +161,11 @@ enum err policy_check_sent(const struct policy *p, uint64_t sent, uint64_t elaps
                   units_format_rate(&p->max_rate, cap), sent, (double)elapsed_ns / 1e9);
 }
 
+uint64_t policy_send_limit(const struct policy *p, uint64_t timeout_ns)
+{
+    return clock_add(p->max_duration_ns, timeout_ns < POLICY_TAIL_NS ? timeout_ns : POLICY_TAIL_NS);
+}
+
 void policy_overran(const struct policy *p, struct errmsg *msg)
 {
     char cap[UNITS_TEXT];

@@ -28,6 +28,10 @@ uint64_t policy_plan_end(const struct plan *plan);
 /* Requests sent so far, `elapsed_ns` after the start. ERR_REFUSED: more than the cap allows. */
 enum err policy_check_sent(const struct policy *p, uint64_t sent, uint64_t elapsed_ns,
                            struct errmsg *msg) MUST_CHECK;
+/* How long after the start the load threads may send, NS_NEVER = no limit. What was due inside
+ * max_duration may leave late: by the plan's timeout, at most by POLICY_TAIL_NS. */
+#define POLICY_TAIL_NS UINT64_C(2000000000)
+uint64_t policy_send_limit(const struct policy *p, uint64_t timeout_ns);
 /* What is said of a run that was still sending when max_duration was over. */
 void policy_overran(const struct policy *p, struct errmsg *msg);
 

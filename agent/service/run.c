@@ -159,7 +159,7 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
         .quantum_ns = r->plan.dispatch_quantum_ns,
         .placement = r->placement,
         .lease_ns = r->lease_ns,
-        .send_limit_ns = r->policy.max_duration_ns,
+        .send_limit_ns = policy_send_limit(&r->policy, r->plan.timeout_ns),
         .reports = r->reports,
     };
     enum err e = schedule_init(&cfg.schedule, &r->plan.rate, &share, r->plan.duration_ns,

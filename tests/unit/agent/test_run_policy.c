@@ -100,6 +100,7 @@ END_TEST
 START_TEST(test_longer_than_the_time)
 {
     policy.max_duration_ns = 300 * NS_PER_MS;
+    plan.timeout_ns = 200 * NS_PER_MS;
     policy.cap_lines[POLICY_MAX_DURATION] = 4;
     start();
     LOOP_WAIT(loop, ended == 1);

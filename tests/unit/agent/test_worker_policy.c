@@ -104,7 +104,7 @@ START_TEST(test_a_plan_up_to_the_limit_is_whole)
     struct boss b;
     struct worker_config cfg = echoing;
     cfg.ops = echo_client_ops();
-    cfg.send_limit_ns = 200 * MS;
+    cfg.send_limit_ns = 2200 * MS;
     boss_init(&b, &cfg, 200 * MS);
     boss_arm(&b);
     LOOP_WAIT(b.loop, b.finals == 1);
