@@ -10,6 +10,7 @@ struct entry {
 
 struct outbox {
     struct entry ring[OUTBOX_MAX]; /* seq s lives at s % OUTBOX_MAX */
+    size_t bytes;                  /* in the ring */
     uint64_t acked;                /* 1 .. acked are merged by the controller */
     uint64_t sent;                 /* 1 .. sent were handed to the link */
     uint64_t last;                 /* last sequence number given */
@@ -43,7 +44,7 @@ void outbox_free(struct outbox *o)
 
 static bool full(const struct outbox *o)
 {
-    return o->last - o->acked >= OUTBOX_MAX;
+    return o->last - o->acked >= OUTBOX_MAX || o->bytes >= OUTBOX_BYTES;
 }
 
 /* Takes `s` over. */
@@ -57,6 +58,7 @@ static enum err put(struct outbox *o, struct snapshot *s)
         return err;
     o->last++;
     o->ring[o->last % OUTBOX_MAX] = e;
+    o->bytes += e.len;
     return ERR_OK;
 }
 
@@ -122,8 +124,11 @@ void outbox_ack(struct outbox *o, uint64_t ack_seq)
 {
     if (ack_seq > o->sent)
         return;
-    while (o->acked < ack_seq)
-        entry_clear(&o->ring[++o->acked % OUTBOX_MAX]);
+    while (o->acked < ack_seq) {
+        struct entry *e = &o->ring[++o->acked % OUTBOX_MAX];
+        o->bytes -= e->len;
+        entry_clear(e);
+    }
     refill(o);
 }
 

@@ -11,11 +11,13 @@
 
 /*
  * What an agent owes its controller: encoded snapshots in sequence, kept until acknowledged, then
- * the final one. When OUTBOX_MAX are unacknowledged (a slow controller) further snapshots are added
- * together into one that waits: resolution is lost, counts never. Control's thread only.
+ * the final one. When OUTBOX_MAX are unacknowledged, or OUTBOX_BYTES of them (a slow controller),
+ * further snapshots are added together into one that waits: resolution is lost, counts never.
+ * Control's thread only.
  */
 
-#define OUTBOX_MAX 600
+#define OUTBOX_MAX   600
+#define OUTBOX_BYTES (16u << 20)
 
 struct outbox;
 

@@ -120,6 +120,36 @@ START_TEST(test_foolish_acks_are_ignored)
 }
 END_TEST
 
+/* Large ones: the box is full by its bytes before it is by their number. */
+START_TEST(test_memory_is_bounded)
+{
+    struct outbox *o = outbox_new();
+    uint64_t given = 0, merged = 0, sum = 0;
+    struct msg m;
+    while (given < 400) {
+        struct snapshot *s = numbered(++given);
+        for (uint32_t stage = 1; stage <= 8; stage++)
+            for (uint64_t v = 1; v <= 5000; v++)
+                hist_record(series_hist(snapshot_series(s, stage, ""), HIST_SEND_LAG),
+                            v * v * 1000, 1 + v % 3);
+        ck_assert_int_eq(outbox_add(o, s), ERR_OK);
+    }
+    uint64_t last = outbox_last_seq(o);
+    ck_assert_uint_lt(last, 400);
+    ck_assert(outbox_peek(o, &m));
+    ck_assert_uint_le((last - 1) * m.snapshot.data.len, OUTBOX_BYTES);
+    while (outbox_peek(o, &m)) {
+        ck_assert_uint_eq(m.snapshot.seq, ++merged);
+        sum += sent_of(&m);
+        outbox_sent(o);
+        outbox_ack(o, merged);
+    }
+    ck_assert_uint_eq(merged, last + 1);
+    ck_assert_uint_eq(sum, given * (given + 1) / 2);
+    outbox_free(o);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("outbox");
@@ -127,6 +157,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_everything_arrives_in_order);
     tcase_add_test(t, test_slow_controller_loses_resolution_only);
+    tcase_add_test(t, test_memory_is_bounded);
     tcase_add_test(t, test_foolish_acks_are_ignored);
     suite_add_tcase(s, t);
     return check_main(s);
