@@ -315,8 +315,42 @@ static const struct {
     {MSG_ACK, on_ack},     {MSG_STOP, on_stop},       {MSG_BYE, on_bye}, {MSG_RESHARE, on_reshare},
 };
 
+/* --- the lease and what comes from outside ------------------------------------------------- */
+
+/* Is there anything that its owner could still want? What was not even started is not. */
+static bool worth_keeping(const struct control *c, uint64_t now_ns)
+{
+    enum agent_state s = control_state(c);
+    return s == AGENT_RUNNING || s == AGENT_DRAINING || (s == AGENT_ENDED && c->started_ns != 0) ||
+           (s == AGENT_ARMED && now_ns >= c->arm_at_ns);
+}
+
+/* Nobody renewed the lease: the load ends here, its results stay. */
+static void lease_over(struct control *c, uint64_t now_ns)
+{
+    void *conn = c->owner.conn;
+    log_warn(c->owner.name, "silent for the whole lease of %" PRIu64 " ms",
+             c->owner.lease_ns / NS_PER_MS);
+    if (worth_keeping(c, now_ns)) {
+        owner_orphan(&c->owner, now_ns);
+        if (control_state(c) != AGENT_ENDED)
+            control_halt(c, END_LEASE, "its controller fell silent", 0);
+    } else {
+        release(c, "lease");
+    }
+    if (conn != NULL)
+        c->cfg.close(c->cfg.arg, conn);
+}
+
 void control_message(struct control *c, void *conn, const struct msg *m, uint64_t rx_ns)
 {
+    /* A lease that is over stays so, whatever has been waiting here while we were stopped. */
+    if (!c->owner.orphan && owner_expired(&c->owner, rx_ns)) {
+        bool owned = conn == c->owner.conn;
+        lease_over(c, rx_ns);
+        if (owned) /* closed */
+            return;
+    }
     if (m->type == MSG_HELLO) {
         on_hello(c, conn, m, rx_ns);
         return;
@@ -340,14 +374,6 @@ void control_message(struct control *c, void *conn, const struct msg *m, uint64_
     }
 }
 
-/* Is there anything that its owner could still want? What was not even started is not. */
-static bool worth_keeping(const struct control *c, uint64_t now_ns)
-{
-    enum agent_state s = control_state(c);
-    return s == AGENT_RUNNING || s == AGENT_DRAINING || (s == AGENT_ENDED && c->started_ns != 0) ||
-           (s == AGENT_ARMED && now_ns >= c->arm_at_ns);
-}
-
 /* The run goes on while the lease does: the owner may come back. */
 void control_gone(struct control *c, void *conn, uint64_t now_ns)
 {
@@ -360,23 +386,6 @@ void control_gone(struct control *c, void *conn, uint64_t now_ns)
     }
     log_warn(c->owner.name, "the connection is gone; waiting for it in state %s", sm_name(&c->sm));
     c->owner.conn = NULL;
-}
-
-/* Nobody renewed the lease: the load ends here, its results stay. */
-static void lease_over(struct control *c, uint64_t now_ns)
-{
-    void *conn = c->owner.conn;
-    log_warn(c->owner.name, "silent for the whole lease of %" PRIu64 " ms",
-             c->owner.lease_ns / NS_PER_MS);
-    if (worth_keeping(c, now_ns)) {
-        owner_orphan(&c->owner, now_ns);
-        if (control_state(c) != AGENT_ENDED)
-            control_halt(c, END_LEASE, "its controller fell silent", 0);
-    } else {
-        release(c, "lease");
-    }
-    if (conn != NULL)
-        c->cfg.close(c->cfg.arg, conn);
 }
 
 void control_tick(struct control *c, uint64_t now_ns)
