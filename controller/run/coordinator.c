@@ -153,6 +153,9 @@ void coord_fail(struct coordinator *c, size_t i, enum coord_agent_state to, uint
     va_end(ap);
     msg_sanitise(a->info.problem);
     a->info.lost_at_ns = now_ns;
+    a->load_ns = clock_add(now_ns, clock_add(c->cfg.patience.lease_ns, COORD_LOST_NS));
+    if (a->closed || now_ns >= a->silence_ns)
+        a->load_ns = now_ns;
     bool keeps = to == COORD_LOST && a->info.state >= COORD_ARMED && !a->closed;
     coord_move(a, to);
     if (keeps && begun(c, now_ns))
@@ -384,7 +387,9 @@ static void after_arm(struct coordinator *c, uint64_t now_ns)
         return;
     for (size_t i = 0; i < c->n && c->phase == PHASE_ARM; i++)
         if (c->agents[i].info.state == COORD_ARMING)
-            coord_fail(c, i, COORD_LOST, now_ns, "it did not confirm the start instant in time");
+            coord_fail(c, i, COORD_LOST, now_ns,
+                       "it did not confirm the start instant in time (should it begin all the "
+                       "same, its lease ends it)");
     if (c->phase == PHASE_ARM)
         c->phase = PHASE_RUN; /* too late to withdraw: the others are being stopped */
 }
@@ -486,6 +491,8 @@ void coordinator_step(struct coordinator *c, const struct coord_event *ev)
 {
     if (c->phase == PHASE_OVER)
         return;
+    if (ev->now_ns > clock_add(coordinator_deadline(c), COORD_OVERSLEPT_NS))
+        coord_overslept(c, ev->now_ns);
     handle(c, ev);
     advance(c, ev->now_ns);
     for (size_t i = 0; i < c->n && c->phase != PHASE_OVER; i++)
@@ -540,7 +547,7 @@ enum err coordinator_new(const struct coord_config *cfg, struct coordinator **ou
         sm_init(&a->sm, states, COORD_STATES, COORD_DIALING, coord_address(c, i));
         a->deadline_ns = a->repeat_ns = a->ping_ns = a->silence_ns = a->redial_ns = NS_NEVER;
         a->give_up_ns = a->resend_ns = a->quiet_ns = a->attempt_ns = a->hello_ns = NS_NEVER;
-        a->reshare_ns = a->reshare_by_ns = NS_NEVER;
+        a->reshare_ns = a->reshare_by_ns = a->deaf_ns = NS_NEVER;
         a->info.taken_over_from = UINT64_MAX;
     }
     if (cfg->resume != NULL)

@@ -25,7 +25,9 @@ void coord_emit_agent(struct coordinator *c, enum coord_action_kind kind, size_t
 
 void coord_send(struct coordinator *c, size_t i, struct msg *m)
 {
-    if (c->agents[i].up && !c->agents[i].closed)
+    const struct coord_agent *a = &c->agents[i];
+    bool any_time = m->type == MSG_HELLO || m->type == MSG_BYE;
+    if (a->up && !a->closed && (a->greeted || any_time))
         coord_emit_agent(c, COORD_SEND, i, m);
 }
 
@@ -111,7 +113,8 @@ void coord_ping(struct coordinator *c, size_t i, uint64_t now_ns)
     struct msg m = {.type = MSG_PING};
     m.ping.t1_ns = now_ns;
     m.ping.ack_seq = a->info.last_seq;
-    a->ping_ns = clock_add(now_ns, COORD_PING_NS);
+    uint64_t every_ns = c->cfg.patience.lease_ns / 6; /* some may be lost, late, or not answered */
+    a->ping_ns = clock_add(now_ns, every_ns < COORD_PING_NS ? every_ns : COORD_PING_NS);
     coord_send(c, i, &m);
 }
 
@@ -170,6 +173,16 @@ void coord_stop(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t drain
     a->drain_ns = drain_ns;
     a->stop_asked = true;
     snprintf(a->stop_reason, sizeof a->stop_reason, "%s", reason);
+    send_stop(c, i);
+}
+
+/* Of a lost agent: should its load go on, it must not; its results come all the same. */
+void coord_stop_now(struct coordinator *c, size_t i)
+{
+    struct coord_agent *a = &c->agents[i];
+    a->command = c->next_command++;
+    a->drain_ns = 0;
+    snprintf(a->stop_reason, sizeof a->stop_reason, "taken for lost");
     send_stop(c, i);
 }
 
@@ -275,7 +288,7 @@ static void on_armed(struct coordinator *c, size_t i, const struct coord_event *
 }
 
 /* Known by STARTED, by a PONG or by what only a started agent sends. */
-static void running(struct coordinator *c, size_t i, uint64_t started_ns)
+static void running(struct coordinator *c, size_t i, uint64_t started_ns, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     if (started_ns != 0)
@@ -283,20 +296,23 @@ static void running(struct coordinator *c, size_t i, uint64_t started_ns)
     if (a->info.state != COORD_ARMED)
         return;
     coord_move(a, COORD_RUNNING);
-    a->deadline_ns = c->end_ns;
+    a->deadline_ns = clock_add(now_ns, COORD_STOP_NS); /* known late: it has been late itself */
+    if (a->deadline_ns < c->end_ns)
+        a->deadline_ns = c->end_ns;
 }
 
 static void on_started(struct coordinator *c, size_t i, const struct coord_event *ev)
 {
-    running(c, i, ev->msg->started.actual_ns);
+    running(c, i, ev->msg->started.actual_ns, ev->now_ns);
 }
 
 static void on_pong(struct coordinator *c, size_t i, const struct coord_event *ev)
 {
     struct coord_agent *a = &c->agents[i];
     const struct msg_pong *p = &ev->msg->pong;
+    coord_ponged(c, i, ev->now_ns);
     if (p->started_ns != 0)
-        running(c, i, p->started_ns);
+        running(c, i, p->started_ns, ev->now_ns);
     /* A snapshot may be just behind a PONG; one that is missing at the next PONG too is lost. */
     if (p->last_seq > a->info.last_seq && a->remote_seq > a->info.last_seq)
         missing(c, i, ev->now_ns, a->remote_seq);
@@ -326,7 +342,7 @@ static void done(struct coordinator *c, size_t i, const struct coord_event *ev)
 {
     struct coord_agent *a = &c->agents[i];
     const struct msg_final *f = &ev->msg->final;
-    running(c, i, f->started_ns);
+    running(c, i, f->started_ns, ev->now_ns);
     a->info.end_reason = f->reason;
     if (f->text[0] != '\0' && !a->stop_asked)
         snprintf(a->info.problem, sizeof a->info.problem, "%s", f->text);
@@ -344,6 +360,7 @@ static void collected(struct coordinator *c, size_t i, const struct coord_event 
     struct coord_agent *a = &c->agents[i];
     a->info.collected = true;
     a->info.uncollected = false;
+    a->load_ns = ev->now_ns;
     a->info.end_reason = ev->msg->final.reason;
     if (ev->msg->final.started_ns != 0)
         a->info.started_ns = ev->msg->final.started_ns;
@@ -357,7 +374,9 @@ static void on_final(struct coordinator *c, size_t i, const struct coord_event *
     struct coord_agent *a = &c->agents[i];
     const struct msg_final *f = &ev->msg->final;
     bool never_began = a->info.started_ns == 0 && f->started_ns == 0 && !a->stop_asked;
-    if (a->salvage && f->last_seq <= a->info.last_seq) {
+    if (a->salvage && f->last_seq < a->info.last_seq) {
+        coord_release(c, i);
+    } else if (a->salvage && f->last_seq == a->info.last_seq) {
         collected(c, i, ev);
     } else if (a->info.state < COORD_ARMED || (never_began && !a->salvage)) {
         coord_fail(c, i, COORD_LOST, ev->now_ns, "it ended before the start: %s",
@@ -365,7 +384,7 @@ static void on_final(struct coordinator *c, size_t i, const struct coord_event *
     } else if (f->last_seq > a->info.last_seq) {
         missing(c, i, ev->now_ns, f->last_seq); /* brings the final results again as well */
         if (!a->salvage) {
-            running(c, i, f->started_ns);
+            running(c, i, f->started_ns, ev->now_ns);
             coord_await_final(c, i, ev->now_ns);
         }
     } else if (f->last_seq < a->info.last_seq) {
@@ -406,7 +425,10 @@ static const struct {
 void coord_message(struct coordinator *c, size_t i, const struct coord_event *ev)
 {
     struct coord_agent *a = &c->agents[i];
+    enum msg_type t = ev->msg->type;
     if (!a->up || (coord_terminal(a) && !a->salvage))
+        return;
+    if (!a->greeted && t != MSG_WELCOME && t != MSG_REFUSE)
         return;
     for (size_t k = 0; k < sizeof handlers / sizeof handlers[0]; k++) {
         if (handlers[k].type != ev->msg->type || !(handlers[k].states & SM_BIT(a->info.state)))

@@ -34,10 +34,11 @@
 #define COORD_STOP_REPEAT_NS (500 * NS_PER_MS)
 #define COORD_INTERRUPT_NS   (1 * NS_PER_SEC) /* FINAL after Ctrl-C */
 #define COORD_RESEND_NS      (200 * NS_PER_MS)
-#define COORD_QUIET_NS       (3 * NS_PER_SEC) /* without a word: the connection is dialled anew */
-#define COORD_LOST_NS        (1 * NS_PER_SEC) /* beyond the lease: its load has ended by itself */
-#define COORD_SALVAGE_NS     (2 * NS_PER_SEC) /* a lost agent is asked for its results so often */
-#define COORD_RESHARE_NS     (2 * NS_PER_SEC) /* the survivors take over so much later */
+#define COORD_QUIET_NS       (3 * NS_PER_SEC)  /* no word: dialled anew; at most half a lease */
+#define COORD_LOST_NS        (1 * NS_PER_SEC)  /* beyond the lease: its load has ended by itself */
+#define COORD_SALVAGE_NS     (2 * NS_PER_SEC)  /* a lost agent is asked for its results so often */
+#define COORD_OVERSLEPT_NS   (500 * NS_PER_MS) /* so late for a timer we were not there ourselves */
+#define COORD_RESHARE_NS     (2 * NS_PER_SEC)  /* the survivors take over so much later */
 
 enum coord_phase {
     PHASE_GATHER,  /* until all are HELD */
@@ -57,6 +58,7 @@ struct coord_agent {
     uint64_t ping_ns;
     uint64_t quiet_ns;   /* heard nothing until then = late */
     uint64_t silence_ns; /* the same = lost */
+    uint64_t deaf_ns;    /* heard no PONG until then = late: it does not hear us */
     uint64_t attempt_ns; /* the dial under way ends then */
     uint64_t hello_ns;   /* HELLO again */
     uint64_t redial_ns;
@@ -64,8 +66,10 @@ struct coord_agent {
     uint64_t resend_ns;  /* missing snapshots are asked for again */
     uint64_t backoff_ns;
     bool up;      /* the link takes messages */
+    bool greeted; /* and WELCOME came on it: nothing but HELLO goes out before, nothing counts */
     bool closed;  /* COORD_CLOSE is out */
     bool salvage; /* LOST, but what it kept may still be had */
+    uint64_t load_ns; /* LOST: its load has ended by then, whatever it is that went wrong */
     uint64_t command;
     uint8_t epoch[MSG_ID_LEN];
     uint32_t probe, probes_good;             /* number of the one under way; answered ones */
@@ -140,6 +144,8 @@ void coord_stop(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t drain
 void coord_await_final(struct coordinator *c, size_t i, uint64_t now_ns);
 /* ARMED, its command not answered yet by STARTED. */
 void coord_await_start(struct coordinator *c, size_t i, uint64_t now_ns);
+/* A lost agent's load, should it go on. */
+void coord_stop_now(struct coordinator *c, size_t i);
 /* The unanswered command of the agent's state once more. */
 void coord_repeat(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_resend(struct coordinator *c, size_t i, uint64_t now_ns);
@@ -158,8 +164,12 @@ void coord_refuse(struct coordinator *c, size_t i, const struct coord_event *ev)
 void coord_describe(struct coordinator *c, size_t i, const struct msg_welcome *w);
 /* A word came from the agent. */
 void coord_heard(struct coordinator *c, size_t i, uint64_t now_ns);
-/* None came for COORD_QUIET_NS. */
+/* None came for coord_quiet_ns. */
 void coord_quiet(struct coordinator *c, size_t i, uint64_t now_ns);
+/* Words came, but none that answered ours. */
+void coord_deaf(struct coordinator *c, size_t i, uint64_t now_ns);
+void coord_ponged(struct coordinator *c, size_t i, uint64_t now_ns);
+uint64_t coord_quiet_ns(const struct coordinator *c);
 /* LOST: are its results worth asking for again, now and then? */
 void coord_salvage(struct coordinator *c, size_t i, uint64_t now_ns);
 /* BYE when the link is up, then CLOSE; once. */
@@ -188,6 +198,8 @@ void coord_reshared(struct coordinator *c, size_t i, const struct coord_event *e
  */
 
 void coord_tick(struct coordinator *c, size_t i, uint64_t now_ns);
+/* We were stopped, or starved: what agents have said meanwhile is still to be read. */
+void coord_overslept(struct coordinator *c, uint64_t now_ns);
 uint64_t coord_next(const struct coord_agent *a);
 
 #endif

@@ -20,7 +20,7 @@ void coord_release(struct coordinator *c, size_t i)
     a->salvage = false;
     if (a->closed)
         return;
-    if (a->up && a->info.state >= COORD_GREETING)
+    if (a->up)
         coord_send(c, i, &bye);
     a->closed = true;
     coord_emit_agent(c, COORD_CLOSE, i, NULL);
@@ -32,8 +32,9 @@ void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns)
     if (a->info.state == COORD_GREETING)
         coord_move(a, COORD_DIALING);
     a->up = false;
-    a->redial_ns = a->hello_ns = a->quiet_ns = NS_NEVER;
-    a->attempt_ns = clock_add(now_ns, COORD_ATTEMPT_NS);
+    a->redial_ns = a->hello_ns = a->quiet_ns = a->deaf_ns = NS_NEVER;
+    bool hasty = a->info.state >= COORD_HELD && !a->salvage; /* its lease is running */
+    a->attempt_ns = clock_add(now_ns, hasty ? coord_quiet_ns(c) : COORD_ATTEMPT_NS);
     coord_emit_agent(c, COORD_DIAL, i, NULL);
 }
 
@@ -61,7 +62,16 @@ void coord_up(struct coordinator *c, size_t i, uint64_t now_ns)
     if (a->info.state == COORD_DIALING)
         coord_move(a, COORD_GREETING);
     a->up = true;
+    a->greeted = false;
     coord_hello(c, i, now_ns);
+}
+
+/* Not before its load has ended: a HELLO that arrives renews the lease. */
+static void later_to_salvage(struct coord_agent *a, uint64_t now_ns)
+{
+    a->redial_ns = clock_add(now_ns, COORD_SALVAGE_NS);
+    if (a->redial_ns < a->load_ns)
+        a->redial_ns = a->load_ns;
 }
 
 static void back_off(struct coord_agent *a, uint64_t now_ns)
@@ -71,9 +81,12 @@ static void back_off(struct coord_agent *a, uint64_t now_ns)
         a->backoff_ns = COORD_BACKOFF_MIN_NS;
     if (a->backoff_ns > COORD_BACKOFF_MAX_NS)
         a->backoff_ns = COORD_BACKOFF_MAX_NS;
-    a->redial_ns = clock_add(now_ns, a->salvage ? COORD_SALVAGE_NS : a->backoff_ns);
+    a->redial_ns = clock_add(now_ns, a->backoff_ns);
+    if (a->salvage)
+        later_to_salvage(a, now_ns);
 }
 
+/* What was sent until now may have arrived: the lease counts from here. */
 static void late(struct coordinator *c, size_t i, uint64_t now_ns, const char *why)
 {
     struct coord_agent_info *info = &c->agents[i].info;
@@ -81,6 +94,7 @@ static void late(struct coordinator *c, size_t i, uint64_t now_ns, const char *w
         return;
     info->late_since_ns = now_ns;
     info->times_late++;
+    c->agents[i].silence_ns = clock_add(now_ns, clock_add(c->cfg.patience.lease_ns, COORD_LOST_NS));
     coord_note(c, "agent %s is late: %s; trying to reach it again", coord_address(c, i), why);
 }
 
@@ -90,7 +104,7 @@ void coord_down(struct coordinator *c, size_t i, uint64_t now_ns, const char *re
     char text[200];
     const char *why = reason != NULL ? reason : "the connection closed";
     a->up = false;
-    a->attempt_ns = a->hello_ns = a->quiet_ns = NS_NEVER;
+    a->attempt_ns = a->hello_ns = a->quiet_ns = a->deaf_ns = NS_NEVER;
     if (a->info.state > COORD_GREETING) {
         snprintf(text, sizeof text, "its connection broke: %.150s", why);
         late(c, i, now_ns, text);
@@ -104,17 +118,43 @@ void coord_down(struct coordinator *c, size_t i, uint64_t now_ns, const char *re
     back_off(a, now_ns);
 }
 
+/* Before half of the lease is over another connection has to be tried. */
+uint64_t coord_quiet_ns(const struct coordinator *c)
+{
+    uint64_t half = c->cfg.patience.lease_ns / 2;
+    return half < COORD_QUIET_NS ? half : COORD_QUIET_NS;
+}
+
 void coord_heard(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
-    a->quiet_ns = clock_add(now_ns, COORD_QUIET_NS);
-    a->silence_ns = clock_add(now_ns, clock_add(c->cfg.patience.lease_ns, COORD_LOST_NS));
+    a->quiet_ns = clock_add(now_ns, coord_quiet_ns(c));
+    if (a->info.late_since_ns == 0)
+        a->silence_ns = clock_add(now_ns, clock_add(c->cfg.patience.lease_ns, COORD_LOST_NS));
 }
 
 /* A peer that is gone never says so; a new connection may reach it all the same. */
 void coord_quiet(struct coordinator *c, size_t i, uint64_t now_ns)
 {
-    late(c, i, now_ns, "nothing was heard of it for 3 s");
+    char text[UNITS_TEXT], why[64];
+    snprintf(why, sizeof why, "nothing was heard of it for %s",
+             units_format_duration(coord_quiet_ns(c), text));
+    late(c, i, now_ns, why);
+    coord_dial(c, i, now_ns);
+}
+
+/* As long as it was quiet would be too hasty: on a slow link a PONG waits behind snapshots. */
+void coord_ponged(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    c->agents[i].deaf_ns = clock_add(now_ns, c->cfg.patience.lease_ns / 2);
+}
+
+/* Its lease counts from the last word that it did hear. */
+void coord_deaf(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    late(c, i, now_ns, "it does not answer");
+    c->agents[i].silence_ns =
+        clock_add(now_ns, c->cfg.patience.lease_ns / 2 + COORD_PING_NS + COORD_LOST_NS);
     coord_dial(c, i, now_ns);
 }
 
@@ -122,11 +162,18 @@ void coord_salvage(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     a->salvage = a->info.uncollected = true;
-    a->deadline_ns = a->repeat_ns = a->ping_ns = a->quiet_ns = a->silence_ns = NS_NEVER;
+    a->deadline_ns = a->repeat_ns = a->ping_ns = a->quiet_ns = NS_NEVER;
+    a->silence_ns = a->deaf_ns = NS_NEVER;
     a->reshare_ns = a->reshare_by_ns = NS_NEVER;
-    if (a->attempt_ns == NS_NEVER)
-        a->redial_ns = clock_add(now_ns, COORD_SALVAGE_NS);
-    (void)c;
+    later_to_salvage(a, now_ns);
+    coord_stop_now(c, i);
+}
+
+/* Lost with all it had: there is nothing to ask for. */
+static void forgot(struct coordinator *c, size_t i, uint64_t now_ns, const char *why)
+{
+    coord_release(c, i);
+    coord_fail(c, i, COORD_LOST, now_ns, "%s", why);
 }
 
 /* --- WELCOME and REFUSE ----------------------------------------------------------------------- */
@@ -163,12 +210,15 @@ static void resumed(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     char text[UNITS_TEXT];
-    if (a->info.late_since_ns == 0 || a->salvage)
+    if (a->info.late_since_ns == 0)
         return;
     uint64_t away_ns = clock_elapsed(a->info.late_since_ns, now_ns);
     if (away_ns > a->info.longest_late_ns)
         a->info.longest_late_ns = away_ns;
     a->info.late_since_ns = 0;
+    if (a->info.state >= COORD_ARMED && !c->interrupted &&
+        a->deadline_ns < clock_add(now_ns, COORD_STOP_NS))
+        a->deadline_ns = clock_add(now_ns, COORD_STOP_NS); /* time to say what it has to */
     coord_note(c, "agent %s is back after %s", coord_address(c, i),
                units_format_duration(away_ns, text));
     a->ping_ns = now_ns;
@@ -199,15 +249,18 @@ void coord_welcome(struct coordinator *c, size_t i, const struct coord_event *ev
     struct coord_agent *a = &c->agents[i];
     const struct msg_welcome *w = &ev->msg->welcome;
     a->attempt_ns = a->hello_ns = NS_NEVER;
+    a->greeted = true;
     a->backoff_ns = 0;
     if (a->info.state != COORD_GREETING) {
         const char *problem = lost_memory(c, a, w);
-        if (problem == NULL)
+        if (problem == NULL && a->salvage)
+            coord_stop_now(c, i);
+        else if (problem == NULL)
             resumed(c, i, ev->now_ns);
         else if (a->salvage)
             give_up(c, i);
         else
-            coord_fail(c, i, COORD_LOST, ev->now_ns, "%s", problem);
+            forgot(c, i, ev->now_ns, problem);
     } else if (w->version < MSG_VERSION_MIN || w->version > MSG_VERSION_MAX) {
         coord_fail(c, i, COORD_REFUSED, ev->now_ns,
                    "it speaks protocol %" PRIu32 " (build %s), this hammer-ctl %d to %d",

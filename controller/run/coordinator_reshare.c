@@ -35,13 +35,18 @@ static uint64_t first_index(const struct coordinator *c, uint64_t now_ns)
     const struct plan *p = c->cfg.plan;
     struct share whole = {.total = 1, .weight = 1, .threads = 1};
     struct schedule s;
-    uint64_t worst = 0;
-    for (size_t i = 0; i < c->n; i++)
+    uint64_t worst = 0, free_ns = now_ns;
+    for (size_t i = 0; i < c->n; i++) {
         worst = c->agents[i].info.rtt_ns > worst ? c->agents[i].info.rtt_ns : worst;
+        if (c->agents[i].load_ns > free_ns) /* the lost one may still send until then */
+            free_ns = c->agents[i].load_ns;
+    }
     if (schedule_init(&s, &p->rate, &whole, p->duration_ns, p->requests, NULL) != ERR_OK)
         return UINT64_MAX;
-    uint64_t at_ns = clock_add(clock_elapsed(c->t0_ns, now_ns), COORD_RESHARE_NS + 4 * worst);
+    uint64_t at_ns = clock_add(clock_elapsed(c->t0_ns, free_ns), COORD_RESHARE_NS + 4 * worst);
     uint64_t index = schedule_due_until(&s, at_ns);
+    if (index < c->reshare_from)
+        index = c->reshare_from;
     return index < s.count ? index : UINT64_MAX;
 }
 

@@ -67,9 +67,15 @@ static void again(struct coordinator *c, size_t i, uint64_t now_ns)
     coord_dial(c, i, now_ns);
 }
 
+/* Who cannot be reached cannot answer either: until it is back or lost nothing is held against it.
+ * After Ctrl-C nobody is waited for. */
 static void late_state(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
+    if (a->info.late_since_ns != 0 && a->info.state >= COORD_ARMED && !c->interrupted) {
+        a->deadline_ns = clock_add(now_ns, NS_PER_SEC);
+        return;
+    }
     a->deadline_ns = NS_NEVER;
     if (when_late[a->info.state] != NULL)
         when_late[a->info.state](c, i, now_ns);
@@ -84,6 +90,7 @@ static const struct {
     {offsetof(struct coord_agent, silence_ns), silent},
     {offsetof(struct coord_agent, deadline_ns), late_state},
     {offsetof(struct coord_agent, quiet_ns), coord_quiet},
+    {offsetof(struct coord_agent, deaf_ns), coord_deaf},
     {offsetof(struct coord_agent, attempt_ns), again},
     {offsetof(struct coord_agent, redial_ns), again},
     {offsetof(struct coord_agent, hello_ns), coord_hello},
@@ -104,6 +111,20 @@ void coord_tick(struct coordinator *c, size_t i, uint64_t now_ns)
     for (size_t k = 0; k < sizeof timers / sizeof timers[0]; k++)
         if ((!coord_terminal(a) || a->salvage) && now_ns >= timer_at(a, k))
             timers[k].act(c, i, now_ns);
+}
+
+/* For the timers that hold silence against an agent. */
+void coord_overslept(struct coordinator *c, uint64_t now_ns)
+{
+    uint64_t soon = clock_add(now_ns, COORD_OVERSLEPT_NS);
+    for (size_t i = 0; i < c->n; i++) {
+        struct coord_agent *a = &c->agents[i];
+        uint64_t *against[] = {&a->silence_ns, &a->deadline_ns, &a->quiet_ns, &a->deaf_ns,
+                               &a->attempt_ns};
+        for (size_t k = 0; k < sizeof against / sizeof against[0]; k++)
+            if (*against[k] < soon)
+                *against[k] = soon;
+    }
 }
 
 uint64_t coord_next(const struct coord_agent *a)
