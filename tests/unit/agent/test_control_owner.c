@@ -243,6 +243,33 @@ START_TEST(test_owner_resumes_on_a_new_connection)
 }
 END_TEST
 
+/* After SIGSTOP what has arrived meanwhile may be read before any timer. */
+START_TEST(test_a_lease_that_was_slept_through_is_over)
+{
+    for (int way = 0; way < 2; way++) {
+        struct control_rig *w = control_rig_new();
+        control_rig_running(w);
+        w->now_ns += 30 * NS_PER_SEC;
+        if (way == 0)
+            control_rig_simple(w, &control_rig_conns[0], MSG_PING);
+        else
+            control_rig_hello(w, &control_rig_conns[1], 1);
+        ck_assert_uint_eq(w->halts, 1);
+        ck_assert_uint_eq(w->sent[MSG_PONG], 0);
+        ck_assert_uint_eq(w->closes, 1);
+        ck_assert_int_eq(control_state(w->control), AGENT_DRAINING);
+        ck_assert(way == 0 || control_is_owner(w->control, &control_rig_conns[1]));
+        control_rig_end(w);
+        if (way == 0)
+            control_rig_hello(w, &control_rig_conns[1], 1);
+        control_tick(w->control, w->now_ns);
+        ck_assert_int_eq(w->last.type, MSG_FINAL);
+        ck_assert_uint_eq(w->last.final.reason, END_LEASE);
+        control_rig_free(w);
+    }
+}
+END_TEST
+
 static void halt(struct control_rig *w, void *conn, const char *run)
 {
     struct msg m = {.type = MSG_HALT};
@@ -318,6 +345,7 @@ int main(void)
     tcase_add_test(t, test_the_load_has_its_own_lease);
     tcase_add_test(t, test_strangers_are_dropped);
     tcase_add_test(t, test_owner_resumes_on_a_new_connection);
+    tcase_add_test(t, test_a_lease_that_was_slept_through_is_over);
     tcase_add_test(t, test_halt_ends_the_run_whoever_holds_it);
     tcase_add_test(t, test_halt_of_what_does_not_run_changes_nothing);
     suite_add_tcase(s, t);
