@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "agent/service/control.h"
+#include "agent/service/crowd.h"
 #include "agent/service/info.h"
 #include "agent/service/listen.h"
 #include "agent/service/run.h"
@@ -52,13 +53,18 @@ struct endpoint {
 };
 
 /* Of the connections that have not said HELLO; those that have own the agent or are closed. */
-static struct conn *oldest_stranger(const struct endpoint *s)
+static struct conn *one_of_the_crowd(const struct endpoint *s)
 {
-    struct conn *c, *oldest = NULL;
-    LIST_FOREACH (c, &s->conns, entry)
-        if (!control_is_owner(s->control, c))
-            oldest = c;
-    return oldest;
+    struct conn *c, *strangers[ENDPOINT_UNOWNED_MAX + 1];
+    const char *peers[ENDPOINT_UNOWNED_MAX + 1];
+    size_t n = 0;
+    LIST_FOREACH (c, &s->conns, entry) {
+        if (control_is_owner(s->control, c) || n > ENDPOINT_UNOWNED_MAX)
+            continue;
+        strangers[n] = c;
+        peers[n++] = link_peer(c->link);
+    }
+    return n > 0 ? strangers[crowd_pick(peers, n)] : NULL;
 }
 
 /* Those that asked may stay longer than those that have said nothing. */
@@ -232,11 +238,11 @@ static size_t has_owner(const struct endpoint *s)
     return 0;
 }
 
-/* Idle strangers must not lock a controller out: the one that has been silent longest makes room. A
- * controller says HELLO at once. */
+/* Strangers must not lock a controller out, which says HELLO at once: of the host that has most of
+ * them, the one that has been silent longest makes room. */
 static void make_room(struct endpoint *s)
 {
-    struct conn *c = oldest_stranger(s);
+    struct conn *c = one_of_the_crowd(s);
     if (c == NULL || s->n_conns < ENDPOINT_UNOWNED_MAX + has_owner(s))
         return;
     log_debug("link", "%s: dropped, %d connections are open without HELLO", link_peer(c->link),
