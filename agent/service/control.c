@@ -5,6 +5,7 @@
 
 #include "agent/service/admit.h"
 #include "agent/service/control_impl.h"
+#include "agent/service/resolving.h"
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/log.h"
@@ -448,6 +449,7 @@ struct control *control_new(const struct control_config *cfg)
 {
     struct control *c = mem_calloc(1, sizeof *c);
     c->cfg = *cfg;
+    c->cfg.env.resolving = resolving_new();
     owner_init(&c->owner);
     sm_init(&c->sm, states, AGENT_STATES, AGENT_IDLE, "control");
     return c;
@@ -458,5 +460,6 @@ void control_free(struct control *c)
     if (c == NULL)
         return;
     drop_run(c);
+    resolving_free(c->cfg.env.resolving);
     mem_free(c);
 }

@@ -12,6 +12,7 @@
 #include "agent/engine/spin.h"
 #include "agent/engine/worker.h"
 #include "agent/service/policy_caps.h"
+#include "agent/service/resolving.h"
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/log.h"
@@ -70,6 +71,7 @@ struct run {
 
     pthread_t resolver;
     struct letter resolved; /* the resolver's answer */
+    struct resolving *among;
     enum err resolve_err;
     struct errmsg resolve_msg;
     bool resolving;
@@ -123,13 +125,20 @@ static void *resolver_main(void *arg)
 static enum err start_resolver(struct run *r, struct errmsg *msg)
 {
     sigset_t all, old;
+    if (!resolving_enter(r->among))
+        return errmsg_set(
+            msg, ERR_BUSY,
+            "the names of runs that were given up are still being looked up; try again "
+            "in some seconds");
     r->resolved.kind = LETTER_RESOLVED;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int rc = pthread_create(&r->resolver, NULL, resolver_main, r);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (rc != 0)
+    if (rc != 0) {
+        resolving_leave(r->among);
         return errmsg_set(msg, ERR_SYSTEM, "cannot start a thread: %s", strerror(rc));
+    }
     r->resolving = true;
     return ERR_OK;
 }
@@ -193,6 +202,7 @@ static void on_resolved(struct run *r)
 {
     pthread_join(r->resolver, NULL);
     r->resolving = false;
+    resolving_leave(r->among);
     if (r->orphan || sm_state(&r->sm) == RUN_STATE_ENDED)
         return;
     struct errmsg msg = r->resolve_msg;
@@ -235,6 +245,7 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     r->fn = fn;
     r->arg = arg;
     r->policy = *env->policy;
+    r->among = env->resolving;
     if (env->placement != NULL)
         r->placement = *env->placement;
     r->part = *part;

@@ -44,6 +44,7 @@ struct run_env {
     struct loop *loop;
     const struct policy *policy;       /* copied by each run: may change between two */
     const struct placement *placement; /* NULL = as it comes */
+    struct resolving *resolving;       /* NULL = no bound */
 };
 
 typedef void (*run_fn)(void *arg, enum run_event ev, struct run_info *info);

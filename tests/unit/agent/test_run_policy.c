@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/service/resolving.h"
 #include "agent/service/responder.h"
 #include "agent/service/run.h"
 #include "common/clock.h"
@@ -176,6 +177,27 @@ START_TEST(test_a_larger_share_is_checked)
 }
 END_TEST
 
+/* Runs that are given up while their name is looked up, without a turn of the loop: as many threads
+ * as may be, and no more. Later there is room again, though the counter's owner is gone. */
+START_TEST(test_resolvers_are_bounded)
+{
+    struct errmsg msg = {{0}};
+    struct resolving *among = resolving_new();
+    struct run_env env = {.loop = loop, .policy = &policy, .resolving = among};
+    for (int i = 0; i < RESOLVING_MAX; i++) {
+        ck_assert_int_eq(run_ops()->prepare(&env, &plan, &part, on_run, NULL, &run, NULL), ERR_OK);
+        run_ops()->free(run);
+        run = NULL;
+    }
+    ck_assert_int_eq(run_ops()->prepare(&env, &plan, &part, on_run, NULL, &run, &msg), ERR_BUSY);
+    ck_assert_ptr_nonnull(strstr(msg.text, "still being looked up"));
+    ck_assert_ptr_null(run);
+    LOOP_WAIT(loop, run_ops()->prepare(&env, &plan, &part, on_run, NULL, &run, NULL) == ERR_OK);
+    resolving_free(among);
+    LOOP_WAIT(loop, prepared == 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("run_policy");
@@ -188,6 +210,7 @@ int main(void)
     tcase_add_test(t, test_a_run_has_its_own_copy);
     tcase_add_test(t, test_an_address_is_refused);
     tcase_add_test(t, test_a_larger_share_is_checked);
+    tcase_add_test(t, test_resolvers_are_bounded);
     suite_add_tcase(s, t);
     return check_main(s);
 }
