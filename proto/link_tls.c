@@ -56,6 +56,17 @@ static bool is_credential(const char *path)
     return len > 0 && strncmp(path, folder, len) == 0 && path[len] == '/';
 }
 
+/* Whoever can write the CA's certificate, or the list, says who may command the load. */
+static enum err check_writers(const char *path, const struct stat *st, struct errmsg *msg)
+{
+    if ((st->st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_INVALID,
+                      "%s: group or others may write it (mode %04o), and with it decide who is "
+                      "trusted: chmod go-w %s",
+                      path, (unsigned)(st->st_mode & 07777), path);
+}
+
 static enum err check_secret(const char *path, const struct stat *st, struct errmsg *msg)
 {
     mode_t forbidden = is_credential(path) ? 0007 : 0077;
@@ -72,7 +83,7 @@ static enum err read_open(int fd, const char *path, bool secret, char **out, str
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
         return errmsg_set(msg, ERR_INVALID, "%s: not a regular file", path);
-    if (secret && check_secret(path, &st, msg) != ERR_OK)
+    if ((secret ? check_secret : check_writers)(path, &st, msg) != ERR_OK)
         return ERR_INVALID;
     if (st.st_size > FILE_MAX)
         return errmsg_set(msg, ERR_INVALID, "%s: larger than 1 MiB", path);

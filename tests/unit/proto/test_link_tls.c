@@ -408,6 +408,28 @@ START_TEST(test_key_that_others_can_read)
 }
 END_TEST
 
+/* Whoever may write one of them decides who commands the load. */
+START_TEST(test_files_that_others_can_write)
+{
+    static const char *const files[] = {"ca.crt", "agent.crt", "crl.pem"};
+    static const mode_t modes[] = {0644, 0666, 0664, 0646, 0600};
+    struct fixture f;
+    open_fixture(&f);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++) {
+            struct errmsg msg = {{0}};
+            ck_assert_int_eq(chmod(test_pki_path(f.pki, files[i]), modes[k]), 0);
+            enum err e =
+                load(f.pki, LINK_TLS_AGENT, "ca.crt", "agent.crt", "agent.key", "crl.pem", &msg);
+            ck_assert_msg(e == ((modes[k] & 0022) == 0 ? ERR_OK : ERR_INVALID), "%s %04o: %s",
+                          files[i], (unsigned)modes[k], msg.text);
+            ck_assert(e == ERR_OK || strstr(msg.text, "chmod go-w ") != NULL);
+        }
+    }
+    close_fixture(&f);
+}
+END_TEST
+
 /* systemd's credentials are 0440 to the eye: the group bits are the mask of an ACL. */
 START_TEST(test_key_in_the_credentials_directory)
 {
@@ -554,6 +576,7 @@ int main(void)
     tcase_add_loop_test(t, test_reload_with_a_broken_file_keeps_the_old, 0, 4);
     tcase_add_test(t, test_own_files);
     tcase_add_test(t, test_key_that_others_can_read);
+    tcase_add_test(t, test_files_that_others_can_write);
     tcase_add_test(t, test_key_in_the_credentials_directory);
     tcase_add_test(t, test_own_certificate_runs_out);
     tcase_add_test(t, test_missing_options);
