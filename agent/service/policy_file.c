@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/units.h"
+#include "common/yaml_bounds.h"
 
 struct file {
     const char *name;
@@ -391,6 +392,15 @@ static enum err syntax_error(const struct file *f, const yaml_parser_t *y)
     return fail_at(f, &at, "not valid YAML: %s", problem);
 }
 
+static enum err check_bounds(const struct file *f, const void *text, size_t len)
+{
+    struct yaml_excess x;
+    if (yaml_within_bounds(text, len, &x))
+        return ERR_OK;
+    yaml_mark_t at = {.line = x.line - 1, .column = x.column - 1};
+    return fail_at(f, &at, "%s", x.what);
+}
+
 static enum err read_document(struct file *f, yaml_parser_t *y)
 {
     if (!yaml_parser_load(y, &f->doc))
@@ -434,8 +444,10 @@ enum err policy_parse(const char *name, const void *text, size_t len, struct pol
     struct file f = {.name = name, .msg = msg, .policy = mem_calloc(1, sizeof *f.policy)};
     policy_loopback_only(f.policy);
     set_source(f.policy, name);
-    enum err e = ERR_NOMEM;
-    if (yaml_parser_initialize(&y)) {
+    enum err e = check_bounds(&f, text, len);
+    if (e == ERR_OK && !yaml_parser_initialize(&y))
+        e = ERR_NOMEM;
+    if (e == ERR_OK) {
         yaml_parser_set_input_string(&y, text, len);
         e = read_document(&f, &y);
         yaml_parser_delete(&y);

@@ -13,6 +13,7 @@
 
 #include "common/mem.h"
 #include "common/units.h"
+#include "common/yaml_bounds.h"
 #include "controller/run/inventory.h"
 
 #define GROUP_MAX  63
@@ -254,10 +255,13 @@ enum err inventory_file_parse(const char *path, const void *bytes, size_t len,
                               struct inventory_file *out, struct errmsg *msg)
 {
     yaml_parser_t parser;
+    struct yaml_excess x;
     *out = (struct inventory_file){0};
     if (len > INVENTORY_FILE_MAX)
         return errmsg_set(msg, ERR_TOO_BIG, "%s: accepted are at most %u bytes", path,
                           INVENTORY_FILE_MAX);
+    if (!yaml_within_bounds(bytes, len, &x))
+        return errmsg_set(msg, ERR_INVALID, "%s:%zu:%zu: %s", path, x.line, x.column, x.what);
     if (!yaml_parser_initialize(&parser))
         return errmsg_set(msg, ERR_NOMEM, "%s: out of memory", path);
     out->path = mem_strdup(path);
