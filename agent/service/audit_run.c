@@ -62,11 +62,16 @@ static void add_plan(json_t *j, const struct plan *p)
     json_object_set_new(j, "requests", number(p->requests));
 }
 
-static void add_part(json_t *j, const struct plan_part *part)
+static void add_share(json_t *j, const struct plan_part *part)
 {
     char share[32];
     snprintf(share, sizeof share, "%" PRIu32 "/%" PRIu32, part->weight, part->total);
     json_object_set_new(j, "share", json_string(share));
+}
+
+static void add_part(json_t *j, const struct plan_part *part)
+{
+    add_share(j, part);
     json_object_set_new(j, "connections", number(part->connections));
     json_object_set_new(j, "threads", number(part->threads));
 }
@@ -122,11 +127,17 @@ static json_t *time_now(void)
     return json_string(all);
 }
 
-static json_t *line_of(const struct audit_run *r, const char *event)
+static json_t *new_line(const char *event)
 {
     json_t *j = json_object();
     json_object_set_new(j, "time", time_now());
     json_object_set_new(j, "event", json_string(event));
+    return j;
+}
+
+static json_t *line_of(const struct audit_run *r, const char *event)
+{
+    json_t *j = new_line(event);
     json_object_update(j, r->about);
     return j;
 }
@@ -148,6 +159,38 @@ enum err audit_run_begin(struct audit *a, struct audit_run *r, struct errmsg *ms
     enum err e = write_line(a, line_of(r, "begin"), msg);
     r->open = e == ERR_OK;
     return e;
+}
+
+enum err audit_run_reshare(struct audit *a, const struct audit_run *r, uint64_t from,
+                           const struct plan_part *part, struct errmsg *msg)
+{
+    if (!r->open)
+        return ERR_OK;
+    json_t *j = line_of(r, "reshare");
+    add_share(j, part);
+    json_object_set_new(j, "from_index", number(from));
+    return write_line(a, j, msg);
+}
+
+void audit_run_share(struct audit_run *r, const struct plan_part *part)
+{
+    if (r->about != NULL)
+        add_share(r->about, part);
+}
+
+enum err audit_lookup(struct audit *a, const char *peer, const char *controller, const char *scheme,
+                      const char *target, struct errmsg *msg)
+{
+    char url[TEXT_MAX], shown[TEXT_MAX];
+    if (a == NULL)
+        return ERR_OK;
+    snprintf(url, sizeof url, "%s://%s", scheme[0] != '\0' ? scheme : "http", target);
+    redact_url(url, shown, sizeof shown);
+    json_t *j = new_line("lookup");
+    json_object_set_new(j, "peer", text(peer));
+    json_object_set_new(j, "controller", text(controller));
+    json_object_set_new(j, "target", text(shown));
+    return write_line(a, j, msg);
 }
 
 static json_t *counts(const struct counters *c)

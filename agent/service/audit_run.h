@@ -48,6 +48,12 @@ void audit_run_clear(struct audit_run *r);
 
 /* Writes the begin line. An error: the run must not begin. */
 enum err audit_run_begin(struct audit *a, struct audit_run *r, struct errmsg *msg) MUST_CHECK;
+/* Its controller wants another share of the schedule from that index on. Writes a line; an error:
+ * the share must stay as it is. */
+enum err audit_run_reshare(struct audit *a, const struct audit_run *r, uint64_t from,
+                           const struct plan_part *part, struct errmsg *msg) MUST_CHECK;
+/* The share is this one now, for the end line. */
+void audit_run_share(struct audit_run *r, const struct plan_part *part);
 /* The address that its connections go to, for the end line. */
 void audit_run_address(struct audit_run *r, const char *address);
 /* Adds what was counted meanwhile. */
@@ -57,5 +63,10 @@ void audit_run_count(struct audit_run *r, const struct snapshot *s);
  * total: the final figures, NULL = those counted so far. What cannot be written is logged. */
 void audit_run_end(struct audit *a, struct audit_run *r, const char *outcome, const char *reason,
                    const struct snapshot *total);
+
+/* Somebody asks whether a target (HOST:PORT) is reached, outside of any run. An error: it must not
+ * be looked up. */
+enum err audit_lookup(struct audit *a, const char *peer, const char *controller, const char *scheme,
+                      const char *target, struct errmsg *msg) MUST_CHECK;
 
 #endif

@@ -198,7 +198,12 @@ void control_reshare(struct control *c, const struct msg_reshare *m)
         answer_reshare(c, m->command, "the change of share before is still under way");
     } else {
         c->reshare_command = m->command; /* before: the answer may come from within */
-        if (c->cfg.run->reshare(c->run, m->from_index, &part, &msg) != ERR_OK) {
+        enum err e = audit_run_reshare(c->cfg.audit, &c->record, m->from_index, &part, &msg);
+        if (e == ERR_OK)
+            e = c->cfg.run->reshare(c->run, m->from_index, &part, &msg);
+        if (e == ERR_OK) {
+            audit_run_share(&c->record, &part);
+        } else {
             c->reshare_command = 0;
             answer_reshare(c, m->command, msg.text);
         }

@@ -358,11 +358,13 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
     struct info_config ic = {.loop = cfg->loop,
                              .policy = cfg->policy,
                              .insecure = cfg->insecure,
+                             .audit = cfg->audit,
                              .arg = s,
                              .describe = on_describe,
                              .send = on_send,
                              .close = on_close,
-                             .now = on_now};
+                             .now = on_now,
+                             .peer = on_peer};
     enum err e = info_new(&ic, &s->info, msg);
     if (e == ERR_OK)
         e = link_listen(cfg->loop, cfg->url, &lo, on_accept, s, &s->listener, msg);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "agent/service/audit_run.h"
 #include "agent/service/lookup.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -64,6 +65,19 @@ static void on_lookup(void *arg, const struct msg_info *target)
     answer(a, target);
 }
 
+/* On record before anything is looked up, or connected to. */
+static bool recorded(const struct info *s, void *conn, const struct msg_query *q,
+                     struct msg_info *answer)
+{
+    struct errmsg msg = {{0}};
+    const char *peer = s->cfg.peer != NULL ? s->cfg.peer(s->cfg.arg, conn) : NULL;
+    if (audit_lookup(s->cfg.audit, peer, q->controller, q->scheme, q->target, &msg) == ERR_OK)
+        return true;
+    answer->target = INFO_TARGET_REFUSED;
+    snprintf(answer->problem, sizeof answer->problem, "%.255s", msg.text);
+    return false;
+}
+
 static void on_query(struct info *s, void *conn, const struct msg_query *q)
 {
     struct msg_info target = {.target = INFO_TARGET_NONE};
@@ -72,7 +86,7 @@ static void on_query(struct info *s, void *conn, const struct msg_query *q)
     a->conn = conn;
     LIST_INSERT_HEAD(&s->askers, a, entry);
     log_debug("info", "%s asks", q->controller);
-    if (q->target[0] == '\0' ||
+    if (q->target[0] == '\0' || !recorded(s, conn, q, &target) ||
         lookup_start(s->lookups, q->scheme, q->target, on_lookup, a, &a->lookup, &target) != ERR_OK)
         answer(a, &target);
 }

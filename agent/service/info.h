@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/service/audit.h"
 #include "agent/service/policy.h"
 #include "common/loop.h"
 #include "proto/msg.h"
@@ -24,11 +25,13 @@ struct info_config {
     struct loop *loop;
     const struct policy *policy; /* outlives info */
     bool insecure;               /* whoever connects commands the load */
+    struct audit *audit;         /* NULL = none is kept; outlives info */
     void *arg;
     void (*describe)(void *arg, struct msg_info *m); /* state, host, control link */
     bool (*send)(void *arg, void *conn, const struct msg *m);
     void (*close)(void *arg, void *conn); /* calls info_gone */
     uint64_t (*now)(void *arg);
+    const char *(*peer)(void *arg, void *conn); /* where it comes from; NULL = nobody asks */
 };
 
 enum err info_new(const struct info_config *cfg, struct info **out, struct errmsg *msg) MUST_CHECK;

@@ -10,8 +10,10 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "proto/plan.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/process.h"
+#include "tests/lib/raw_control.h"
 #include "tests/lib/report.h"
 
 #define CANARY "c4n4ry-7f3a"
@@ -187,6 +189,86 @@ START_TEST(test_no_record_no_load)
 }
 END_TEST
 
+/* A question about a target is on record, and is not followed up where it cannot be. */
+START_TEST(test_a_lookup)
+{
+    struct process p;
+    start_agent(path);
+    const char *args[] = {"agents", "--agents", agent.address, "--target", target.url, NULL};
+    ck_assert_int_eq(process_run(&p, "hammer-ctl", args, 20000), 0);
+    process_end(&p);
+    json_t *j = line(0);
+    is(j, "event", "lookup");
+    char want[160];
+    snprintf(want, sizeof want, "http://%s", target.address);
+    is(j, "target", want);
+    ck_assert_ptr_nonnull(json_object_get(j, "peer"));
+    ck_assert_ptr_nonnull(json_object_get(j, "controller"));
+    ck_assert_ptr_null(line(1));
+    json_decref(j);
+    agent_stop(&agent);
+    start_agent("/dev/full");
+    args[2] = agent.address;
+    ck_assert_int_ne(process_run(&p, "hammer-ctl", args, 20000), 0);
+    ck_assert_msg(strstr(p.out, "audit file /dev/full: No space") != NULL, "%s%s", p.out, p.err);
+    process_end(&p);
+}
+END_TEST
+
+/* A share that the controller changes on the way: asked for, refused or not, and what holds at the
+ * end. */
+START_TEST(test_another_share)
+{
+    struct raw_control r;
+    struct msg m;
+    struct plan plan;
+    uint8_t *bytes;
+    size_t len;
+    start_agent(path);
+    plan_defaults(&plan);
+    plan.url = mem_strdup(target.url);
+    plan.rate = (struct rate){100, 1};
+    plan.rate_set = plan.duration_set = true;
+    plan.duration_ns = 60 * NS_PER_SEC;
+    ck_assert_int_eq(plan_check(&plan, NULL), ERR_OK);
+    ck_assert_int_eq(plan_encode(&plan, &bytes, &len), ERR_OK);
+    raw_dial(&r, agent.address);
+    ck_assert(raw_hello(&r, 1, MSG_VERSION_MAX) && raw_read(&r, &m));
+    const struct msg prepare = {.type = MSG_PREPARE,
+                                .prepare = {.command = 1,
+                                            .plan = {bytes, len},
+                                            .total = 4,
+                                            .weight = 1,
+                                            .connections = 1,
+                                            .threads = 1}};
+    ck_assert(raw_send(&r, &prepare) && raw_read(&r, &m) && m.type == MSG_PREPARED);
+    const struct msg arm = {.type = MSG_ARM,
+                            .arm = {.command = 2, .at_ns = clock_mono_ns() + NS_PER_SEC}};
+    ck_assert(raw_send(&r, &arm) && raw_read(&r, &m) && m.type == MSG_ARMED);
+    for (uint32_t total = 1; total != UINT32_MAX; total--) { /* 1/1, and a total of nothing */
+        const struct msg other = {
+            .type = MSG_RESHARE,
+            .reshare = {.command = 3 + total, .from_index = 5000, .total = total, .weight = 1}};
+        ck_assert(raw_send(&r, &other) && raw_read(&r, &m) && m.type == MSG_RESHARED);
+        ck_assert_int_eq(m.reshared.problem[0] == '\0', total == 1);
+    }
+    ck_assert(raw_send(&r, &(struct msg){.type = MSG_BYE}));
+    static const struct {
+        const char *event, *share;
+    } lines[] = {{"begin", "1/4"}, {"reshare", "1/1"}, {"reshare", "1/0"}, {"end", "1/1"}};
+    for (int i = 0; i < 4; i++) {
+        json_t *j = wait_line(i);
+        is(j, "event", lines[i].event);
+        is(j, "share", lines[i].share);
+        ck_assert((json_object_get(j, "from_index") != NULL) == (i == 1 || i == 2));
+        json_decref(j);
+    }
+    raw_close(&r);
+    mem_free(bytes);
+    plan_clear(&plan);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("audit");
@@ -197,6 +279,8 @@ int main(void)
     tcase_add_test(t, test_a_killed_controller);
     tcase_add_test(t, test_a_refusal);
     tcase_add_test(t, test_no_record_no_load);
+    tcase_add_test(t, test_a_lookup);
+    tcase_add_test(t, test_another_share);
     suite_add_tcase(s, t);
     return check_main(s);
 }
