@@ -121,10 +121,7 @@ void coord_spoil(struct coordinator *c, uint64_t now_ns, const char *fmt, ...)
 /* Of those that are to take part. */
 static size_t present(const struct coordinator *c)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < c->n; i++)
-        n += c->agents[i].info.state != COORD_REFUSED && c->agents[i].info.state != COORD_LOST;
-    return n;
+    return c->n - c->in_state[COORD_REFUSED] - c->in_state[COORD_LOST];
 }
 
 /* One agent less: --on-agent-loss decides what becomes of the others. */
@@ -217,14 +214,6 @@ static void interrupt(struct coordinator *c, uint64_t now_ns)
 
 /* --- barriers --------------------------------------------------------------------------------- */
 
-static size_t count_in(const struct coordinator *c, enum coord_agent_state s)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < c->n; i++)
-        n += c->agents[i].info.state == s;
-    return n;
-}
-
 static enum err split(struct coordinator *c, struct errmsg *msg)
 {
     uint32_t *weights = mem_calloc(c->n, sizeof *weights);
@@ -282,7 +271,7 @@ static bool preflight(struct coordinator *c)
 static void after_gather(struct coordinator *c, uint64_t now_ns)
 {
     struct errmsg msg = {{0}};
-    if (count_in(c, COORD_HELD) < present(c))
+    if (c->in_state[COORD_HELD] < present(c))
         return;
     if (split(c, &msg) != ERR_OK) {
         coord_spoil(c, now_ns, "%s", msg.text);
@@ -313,7 +302,7 @@ static void no_target(struct coordinator *c)
 static void after_prepare(struct coordinator *c, uint64_t now_ns)
 {
     (void)now_ns;
-    if (count_in(c, COORD_PREPARED) < present(c))
+    if (c->in_state[COORD_PREPARED] < present(c))
         return;
     uint64_t open = 0, asked = 0;
     for (size_t i = 0; i < c->n; i++) {
@@ -366,20 +355,18 @@ static void arm_all(struct coordinator *c, uint64_t now_ns)
 
 static void after_probe(struct coordinator *c, uint64_t now_ns)
 {
-    size_t busy = count_in(c, COORD_PROBING);
-    for (size_t i = 0; i < c->n && busy < COORD_PROBES_AT_ONCE && c->phase == PHASE_PROBE; i++) {
-        if (c->agents[i].info.state != COORD_PREPARED)
-            continue;
-        coord_probe(c, i, now_ns);
-        busy += c->agents[i].info.state == COORD_PROBING;
-    }
-    if (c->phase == PHASE_PROBE && count_in(c, COORD_PROBED) == present(c))
+    for (size_t i = 0; i < c->n && c->in_state[COORD_PREPARED] > 0 &&
+                       c->in_state[COORD_PROBING] < COORD_PROBES_AT_ONCE;
+         i++)
+        if (c->agents[i].info.state == COORD_PREPARED)
+            coord_probe(c, i, now_ns);
+    if (c->phase == PHASE_PROBE && c->in_state[COORD_PROBED] == present(c))
         arm_all(c, now_ns);
 }
 
 static void after_arm(struct coordinator *c, uint64_t now_ns)
 {
-    if (count_in(c, COORD_ARMING) == 0) {
+    if (c->in_state[COORD_ARMING] == 0) {
         c->phase = PHASE_RUN;
         return;
     }
@@ -409,12 +396,8 @@ static bool salvaging(struct coordinator *c, uint64_t now_ns)
 
 static void after_run(struct coordinator *c, uint64_t now_ns)
 {
-    size_t over = 0, begun_by = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        over += coord_terminal(&c->agents[i]);
-        begun_by += c->agents[i].info.started_ns != 0;
-    }
-    if (begun_by == c->n && !c->all_running) {
+    size_t over = c->n - present(c) + c->in_state[COORD_DONE];
+    if (c->n_started == c->n && !c->all_running) {
         c->all_running = true;
         emit(c, COORD_ALL_RUNNING, NULL);
     }
@@ -460,6 +443,8 @@ static void handle(struct coordinator *c, const struct coord_event *ev)
 {
     bool known = ev->agent < c->n &&
                  (!coord_terminal(&c->agents[ev->agent]) || c->agents[ev->agent].salvage);
+    if (known)
+        c->due_ns[ev->agent] = 0;
     switch (ev->kind) {
     case COORD_EV_BEGIN:
         begin(c, ev->now_ns);
@@ -495,9 +480,9 @@ void coordinator_step(struct coordinator *c, const struct coord_event *ev)
         coord_overslept(c, ev->now_ns);
     handle(c, ev);
     advance(c, ev->now_ns);
-    for (size_t i = 0; i < c->n && c->phase != PHASE_OVER; i++)
-        coord_tick(c, i, ev->now_ns);
+    coord_tick(c, ev->now_ns);
     advance(c, ev->now_ns);
+    coord_settle(c);
 }
 
 uint64_t coordinator_deadline(const struct coordinator *c)
@@ -505,10 +490,8 @@ uint64_t coordinator_deadline(const struct coordinator *c)
     if (c->phase == PHASE_OVER)
         return NS_NEVER;
     uint64_t next = c->phase == PHASE_ARM ? c->t0_ns - c->margin_ns : c->over_ns;
-    for (size_t i = 0; i < c->n; i++) {
-        uint64_t t = coord_next(&c->agents[i]);
-        next = t < next ? t : next;
-    }
+    for (size_t i = 0; i < c->n; i++)
+        next = c->due_ns[i] < next ? c->due_ns[i] : next;
     return next;
 }
 
@@ -533,6 +516,8 @@ enum err coordinator_new(const struct coord_config *cfg, struct coordinator **ou
     c->cfg = *cfg;
     c->n = cfg->inventory->n;
     c->agents = mem_calloc(c->n, sizeof *c->agents);
+    c->due_ns = mem_calloc(c->n, sizeof *c->due_ns);
+    c->in_state[COORD_DIALING] = (uint32_t)c->n;
     c->plan_bytes = bytes;
     c->plan_len = len;
     c->next_command = 1;
@@ -544,6 +529,8 @@ enum err coordinator_new(const struct coord_config *cfg, struct coordinator **ou
     host_hex(cfg->run, MSG_ID_LEN, c->run_hex);
     for (size_t i = 0; i < c->n; i++) {
         struct coord_agent *a = &c->agents[i];
+        a->due_ns = &c->due_ns[i];
+        a->in_state = c->in_state;
         sm_init(&a->sm, states, COORD_STATES, COORD_DIALING, coord_address(c, i));
         a->deadline_ns = a->repeat_ns = a->ping_ns = a->silence_ns = a->redial_ns = NS_NEVER;
         a->give_up_ns = a->resend_ns = a->quiet_ns = a->attempt_ns = a->hello_ns = NS_NEVER;
@@ -563,6 +550,7 @@ void coordinator_free(struct coordinator *c)
         return;
     mem_free(c->plan_bytes);
     mem_free(c->agents);
+    mem_free(c->due_ns);
     mem_free(c);
 }
 

@@ -12,7 +12,10 @@
 void coord_move(struct coord_agent *a, enum coord_agent_state to)
 {
     sm_move(&a->sm, to);
+    a->in_state[a->info.state]--;
+    a->in_state[to]++;
     a->info.state = to;
+    *a->due_ns = 0;
     a->deadline_ns = a->repeat_ns = NS_NEVER;
 }
 
@@ -27,6 +30,7 @@ void coord_send(struct coordinator *c, size_t i, struct msg *m)
 {
     const struct coord_agent *a = &c->agents[i];
     bool any_time = m->type == MSG_HELLO || m->type == MSG_BYE;
+    c->due_ns[i] = 0; /* whoever sends also sets the timer of the answer */
     if (a->up && !a->closed && (a->greeted || any_time))
         coord_emit_agent(c, COORD_SEND, i, m);
 }
@@ -287,12 +291,20 @@ static void on_armed(struct coordinator *c, size_t i, const struct coord_event *
     coord_await_start(c, i, c->t0_ns);
 }
 
+static void began(struct coordinator *c, size_t i, uint64_t started_ns)
+{
+    struct coord_agent_info *info = &c->agents[i].info;
+    if (started_ns == 0)
+        return;
+    c->n_started += info->started_ns == 0;
+    info->started_ns = started_ns;
+}
+
 /* Known by STARTED, by a PONG or by what only a started agent sends. */
 static void running(struct coordinator *c, size_t i, uint64_t started_ns, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
-    if (started_ns != 0)
-        a->info.started_ns = started_ns;
+    began(c, i, started_ns);
     if (a->info.state != COORD_ARMED)
         return;
     coord_move(a, COORD_RUNNING);
@@ -362,8 +374,7 @@ static void collected(struct coordinator *c, size_t i, const struct coord_event 
     a->info.uncollected = false;
     a->load_ns = ev->now_ns;
     a->info.end_reason = ev->msg->final.reason;
-    if (ev->msg->final.started_ns != 0)
-        a->info.started_ns = ev->msg->final.started_ns;
+    began(c, i, ev->msg->final.started_ns);
     coord_emit_agent(c, COORD_FINAL, i, ev->msg);
     coord_note(c, "agent %s: what it did until it stopped has been collected", coord_address(c, i));
     coord_release(c, i);

@@ -52,6 +52,8 @@ enum coord_phase {
 struct coord_agent {
     struct coord_agent_info info;
     struct sm sm;
+    uint64_t *due_ns;   /* coordinator.due_ns of this agent */
+    uint32_t *in_state; /* coordinator.in_state */
     /* Instants at which the agent's tick has work; NS_NEVER = none. */
     uint64_t deadline_ns; /* this state ends then */
     uint64_t repeat_ns;   /* the unanswered command goes out again */
@@ -89,6 +91,11 @@ struct coordinator {
     struct coord_config cfg;
     size_t n;
     struct coord_agent *agents;
+    /* Each agent's earliest timer, side by side: all are looked at after every event. 0 = it may
+     * have changed. Never later than the truth. */
+    uint64_t *due_ns;
+    uint32_t in_state[COORD_STATES]; /* agents */
+    uint32_t n_started;              /* agents whose true start is known */
     enum coord_phase phase;
     uint64_t next_command;
     uint8_t *plan_bytes; /* encoded once, the same for all */
@@ -197,9 +204,11 @@ void coord_reshared(struct coordinator *c, size_t i, const struct coord_event *e
 /* --- coordinator_timer.c ------------------------------------------------------------------------
  */
 
-void coord_tick(struct coordinator *c, size_t i, uint64_t now_ns);
+/* Whatever is due at any agent. */
+void coord_tick(struct coordinator *c, uint64_t now_ns);
 /* We were stopped, or starved: what agents have said meanwhile is still to be read. */
 void coord_overslept(struct coordinator *c, uint64_t now_ns);
-uint64_t coord_next(const struct coord_agent *a);
+/* Brings due_ns up to date; the last word of a step. */
+void coord_settle(struct coordinator *c);
 
 #endif

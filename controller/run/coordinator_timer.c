@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -105,12 +106,13 @@ static uint64_t timer_at(const struct coord_agent *a, size_t k)
     return *(const uint64_t *)(const void *)((const char *)a + timers[k].when);
 }
 
-void coord_tick(struct coordinator *c, size_t i, uint64_t now_ns)
+static void tick(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     for (size_t k = 0; k < sizeof timers / sizeof timers[0]; k++)
         if ((!coord_terminal(a) || a->salvage) && now_ns >= timer_at(a, k))
             timers[k].act(c, i, now_ns);
+    *a->due_ns = 0;
 }
 
 /* For the timers that hold silence against an agent. */
@@ -124,10 +126,18 @@ void coord_overslept(struct coordinator *c, uint64_t now_ns)
         for (size_t k = 0; k < sizeof against / sizeof against[0]; k++)
             if (*against[k] < soon)
                 *against[k] = soon;
+        *a->due_ns = 0;
     }
 }
 
-uint64_t coord_next(const struct coord_agent *a)
+void coord_tick(struct coordinator *c, uint64_t now_ns)
+{
+    for (size_t i = 0; i < c->n && c->phase != PHASE_OVER; i++)
+        if (c->due_ns[i] <= now_ns)
+            tick(c, i, now_ns);
+}
+
+static uint64_t next_timer(const struct coord_agent *a)
 {
     uint64_t next = NS_NEVER;
     if (coord_terminal(a) && !a->salvage)
@@ -135,4 +145,13 @@ uint64_t coord_next(const struct coord_agent *a)
     for (size_t k = 0; k < sizeof timers / sizeof timers[0]; k++)
         next = timer_at(a, k) < next ? timer_at(a, k) : next;
     return next;
+}
+
+void coord_settle(struct coordinator *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->due_ns[i] == 0)
+            c->due_ns[i] = next_timer(&c->agents[i]);
+        assert(c->due_ns[i] <= next_timer(&c->agents[i])); /* who changes a timer says so */
+    }
 }
