@@ -137,21 +137,12 @@ void hist_reset(struct hist *h)
     set_empty(h);
 }
 
-/* Counters only; the geometry is the same. */
-static void add_blocks(struct hist *a, const struct hist *b)
-{
-    uint64_t counts[HIST_BLOCK];
-    for (uint32_t k = b->first / HIST_BLOCK; b->total > 0 && k <= b->top / HIST_BLOCK; k++)
-        if (hist_blocks_read(b, k, counts))
-            hist_blocks_add(a, k, counts);
-}
-
 struct hist *hist_copy(const struct hist *h)
 {
     struct hist *copy = hist_new(&h->g);
     memcpy(copy, h,
            offsetof(struct hist, pages)); /* an assignment copies padding, which they use */
-    add_blocks(copy, h);
+    hist_blocks_add_all(copy, h);
     return copy;
 }
 
@@ -201,7 +192,7 @@ enum err hist_add(struct hist *a, const struct hist *b)
     if (b->total == 0)
         return ERR_OK;
     if (hist_same_geometry(&a->g, &b->g)) {
-        add_blocks(a, b);
+        hist_blocks_add_all(a, b);
         a->saturated += b->saturated;
         hist_widen(a, b->first, b->top, b->min, b->max);
     } else {

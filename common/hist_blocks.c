@@ -61,6 +61,20 @@ static struct hist_page *page_for(struct hist *h, uint32_t b)
     return *page;
 }
 
+static inline uint64_t get(const void *block, unsigned width_log2, uint32_t i)
+{
+    switch (width_log2) {
+    case 0:
+        return ((const uint8_t *)block)[i];
+    case 1:
+        return ((const uint16_t *)block)[i];
+    case 2:
+        return ((const uint32_t *)block)[i];
+    default:
+        return ((const uint64_t *)block)[i];
+    }
+}
+
 /* Writes the block, wider than before when `bits` (all counters or'ed) asks for it. */
 static void put(struct hist_page *page, uint32_t at, const uint64_t counts[HIST_BLOCK],
                 uint64_t bits)
@@ -97,18 +111,59 @@ void hist_blocks_add(struct hist *h, uint32_t b, const uint64_t add[HIST_BLOCK])
         put(page, b % HIST_PAGE, sum, bits);
 }
 
-static uint64_t get(const struct hist_page *page, uint32_t at, uint32_t i)
+/* Bytes to bytes or to twice as wide: false and nothing is changed where one would not fit. */
+static bool add_bytes(uint8_t *to, const uint8_t *from)
 {
-    const void *block = page->blocks[at];
-    switch (page->width_log2[at]) {
-    case 0:
-        return ((const uint8_t *)block)[i];
-    case 1:
-        return ((const uint16_t *)block)[i];
-    case 2:
-        return ((const uint32_t *)block)[i];
-    default:
-        return ((const uint64_t *)block)[i];
+    uint8_t sum[HIST_BLOCK], carry = 0;
+    for (size_t i = 0; i < HIST_BLOCK; i++) {
+        sum[i] = (uint8_t)(to[i] + from[i]);
+        carry |= (uint8_t)(sum[i] < from[i]);
+    }
+    if (carry == 0)
+        memcpy(to, sum, sizeof sum);
+    return carry == 0;
+}
+
+static bool add_bytes_to_words(uint16_t *to, const uint8_t *from)
+{
+    uint16_t sum[HIST_BLOCK], carry = 0;
+    for (size_t i = 0; i < HIST_BLOCK; i++) {
+        sum[i] = (uint16_t)(to[i] + from[i]);
+        carry |= (uint16_t)(sum[i] < from[i]);
+    }
+    if (carry == 0)
+        memcpy(to, sum, sizeof sum);
+    return carry == 0;
+}
+
+/* The usual cases, in which no counter has to be widened. */
+static bool add_quickly(struct hist_page *to, const struct hist_page *from, uint32_t at)
+{
+    if (to->blocks[at] == NULL) {
+        unsigned width = from->width_log2[at];
+        to->blocks[at] = mem_dup(from->blocks[at], (size_t)HIST_BLOCK << width);
+        to->width_log2[at] = (uint8_t)width;
+        return true;
+    }
+    if (from->width_log2[at] != 0)
+        return false;
+    if (to->width_log2[at] == 0)
+        return add_bytes(to->blocks[at], from->blocks[at]);
+    return to->width_log2[at] == 1 && add_bytes_to_words(to->blocks[at], from->blocks[at]);
+}
+
+void hist_blocks_add_all(struct hist *to, const struct hist *from)
+{
+    uint64_t counts[HIST_BLOCK];
+    for (uint32_t p = 0; p < from->n_pages; p++) {
+        if (from->pages[p] == NULL)
+            continue;
+        struct hist_page *page = page_for(to, p * HIST_PAGE);
+        for (uint32_t at = 0; at < HIST_PAGE; at++)
+            if (from->pages[p]->blocks[at] != NULL && !add_quickly(page, from->pages[p], at)) {
+                widen_block(from->pages[p]->blocks[at], from->pages[p]->width_log2[at], counts);
+                hist_blocks_add(to, p * HIST_PAGE + at, counts);
+            }
     }
 }
 
@@ -116,16 +171,24 @@ uint64_t hist_blocks_get(const struct hist *h, uint32_t i)
 {
     const struct hist_page *page = page_of(h, i / HIST_BLOCK);
     uint32_t at = i / HIST_BLOCK % HIST_PAGE;
-    return page == NULL || page->blocks[at] == NULL ? 0 : get(page, at, i % HIST_BLOCK);
+    if (page == NULL || page->blocks[at] == NULL)
+        return 0;
+    return get(page->blocks[at], page->width_log2[at], i % HIST_BLOCK);
 }
 
 void hist_blocks_count(struct hist *h, uint32_t i, uint64_t n)
 {
-    struct hist_page *page = page_of(h, i / HIST_BLOCK);
+    struct hist_page *page = page_for(h, i / HIST_BLOCK);
     uint32_t at = i / HIST_BLOCK % HIST_PAGE, in = i % HIST_BLOCK;
-    if (page != NULL && page->blocks[at] != NULL && page->width_log2[at] == 0 &&
-        n <= (uint64_t)(UINT8_MAX - ((const uint8_t *)page->blocks[at])[in])) {
-        ((uint8_t *)page->blocks[at])[in] = (uint8_t)(((uint8_t *)page->blocks[at])[in] + n);
+    if (n == 0)
+        return;
+    if (page->blocks[at] == NULL) {
+        page->blocks[at] = mem_calloc(HIST_BLOCK, 1);
+        page->width_log2[at] = 0;
+    }
+    uint8_t *bytes = page->blocks[at];
+    if (page->width_log2[at] == 0 && n <= (uint64_t)(UINT8_MAX - bytes[in])) {
+        bytes[in] = (uint8_t)(bytes[in] + n);
         return;
     }
     uint64_t add[HIST_BLOCK] = {0};
@@ -149,40 +212,43 @@ void hist_cursor_init(struct hist_cursor *c, const struct hist *h, uint32_t from
 {
     c->h = h;
     c->next = from;
-    c->loaded = false;
 }
 
-/* Past what is 0 throughout: blocks, and where there is no page, whole pages. */
-static bool load(struct hist_cursor *c)
+/* First counter of the block, `i` or behind it, that is not 0; HIST_BLOCK = none. Eight bytes at a
+ * time are seen to be 0. */
+static uint32_t seek(const void *block, unsigned width_log2, uint32_t i)
 {
-    while (c->next <= c->h->top) {
-        uint32_t b = c->next / HIST_BLOCK;
-        if (hist_blocks_read(c->h, b, c->counts))
-            return true;
-        uint32_t step = page_of(c->h, b) == NULL ? HIST_PAGE : 1;
-        c->next = (b / step + 1) * step * HIST_BLOCK;
+    uint32_t in_word = 8u >> width_log2;
+    while (i < HIST_BLOCK) {
+        uint64_t word;
+        memcpy(&word, (const char *)block + ((size_t)i << width_log2) / 8 * 8, sizeof word);
+        uint32_t end = (i / in_word + 1) * in_word;
+        for (; word != 0 && i < end; i++)
+            if (get(block, width_log2, i) != 0)
+                return i;
+        i = end;
     }
-    return false;
+    return HIST_BLOCK;
 }
 
 bool hist_cursor_next(struct hist_cursor *c, uint32_t *index, uint64_t *count)
 {
-    if (c->h->total == 0)
-        return false;
-    for (;;) {
-        if (!c->loaded && !load(c))
-            return false;
-        c->loaded = true;
-        for (uint32_t j = c->next % HIST_BLOCK; j < HIST_BLOCK; j++) {
-            if (c->counts[j] == 0)
-                continue;
-            *index = c->next / HIST_BLOCK * HIST_BLOCK + j;
-            *count = c->counts[j];
-            c->next = *index + 1;
-            c->loaded = j + 1 < HIST_BLOCK;
-            return true;
+    while (c->h->total > 0 && c->next <= c->h->top) {
+        uint32_t b = c->next / HIST_BLOCK, at = b % HIST_PAGE;
+        const struct hist_page *page = page_of(c->h, b);
+        if (page == NULL) {
+            c->next = (b / HIST_PAGE + 1) * HIST_PAGE * HIST_BLOCK;
+            continue;
         }
-        c->next = (c->next / HIST_BLOCK + 1) * HIST_BLOCK;
-        c->loaded = false;
+        uint32_t in = HIST_BLOCK;
+        if (page->blocks[at] != NULL)
+            in = seek(page->blocks[at], page->width_log2[at], c->next % HIST_BLOCK);
+        c->next = b * HIST_BLOCK + in;
+        if (in == HIST_BLOCK)
+            continue;
+        *index = c->next++;
+        *count = get(page->blocks[at], page->width_log2[at], in);
+        return true;
     }
+    return false;
 }

@@ -2,7 +2,6 @@
 #include "common/hist_codec.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "common/hist_impl.h"
 
@@ -209,20 +208,14 @@ static void add_counters(const struct sound *s, struct hist *h)
     if (s->total == 0)
         return;
     struct walk w = walk_start(s);
-    uint32_t i, block = s->first / HIST_BLOCK;
-    uint64_t n, counts[HIST_BLOCK] = {0};
+    uint32_t i;
+    uint64_t n;
     u128 sum = 0;
     while (walk_next(&w, &i, &n)) {
-        if (i / HIST_BLOCK != block) {
-            hist_blocks_add(h, block, counts);
-            memset(counts, 0, sizeof counts);
-            block = i / HIST_BLOCK;
-        }
-        counts[i % HIST_BLOCK] = n;
+        hist_blocks_count(h, i, n);
         struct hist_span span = hist_span_of(&s->g, i);
         sum += (u128)(span.low + (span.width >> 1)) * n;
     }
-    hist_blocks_add(h, block, counts);
     h->total += s->total;
     h->sum += sum;
     hist_widen(h, s->first, s->top, hist_low(&s->g, s->first), hist_high(&s->g, s->top));

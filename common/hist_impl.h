@@ -39,6 +39,8 @@ struct hist {
 bool hist_blocks_read(const struct hist *h, uint32_t b, uint64_t out[HIST_BLOCK]);
 /* Counter by counter; totals and the occupied range are the caller's. */
 void hist_blocks_add(struct hist *h, uint32_t b, const uint64_t add[HIST_BLOCK]);
+/* Every block of `from`, which has the same geometry. */
+void hist_blocks_add_all(struct hist *to, const struct hist *from);
 uint64_t hist_blocks_get(const struct hist *h, uint32_t i);
 /* One counter. */
 void hist_blocks_count(struct hist *h, uint32_t i, uint64_t n);
@@ -49,8 +51,6 @@ void hist_blocks_clear(struct hist *h);
 struct hist_cursor {
     const struct hist *h;
     uint32_t next; /* counter to look at */
-    bool loaded;   /* `counts` is its block */
-    uint64_t counts[HIST_BLOCK];
 };
 
 /* From counter `from` on. */
