@@ -291,18 +291,12 @@ void hist_sum128(const struct hist *h, uint64_t *hi, uint64_t *lo)
 
 /* Can samples in these buckets, with this min and max, have this sum? The lowest bucket's samples
  * are at least min and one is min; the same for max. */
-static bool sum_is_possible(const struct hist *h, uint64_t min, uint64_t max, u128 sum)
+static bool sum_is_possible(const struct hist *h, uint64_t min, uint64_t max, u128 sum,
+                            const struct hist_edges *edges)
 {
-    u128 least = 0, most = 0;
-    struct hist_cursor c;
-    uint32_t i;
-    uint64_t n;
-    hist_cursor_init(&c, h, h->first);
-    while (hist_cursor_next(&c, &i, &n)) {
-        struct hist_span span = hist_span_of(&h->g, i);
-        least += (u128)(i == h->first ? min : span.low) * n;
-        most += (u128)(i == h->top ? max : span.low + (span.width - 1)) * n;
-    }
+    u128 least = edges->low, most = edges->high;
+    least += (u128)(min - hist_low(&h->g, h->first)) * hist_blocks_get(h, h->first);
+    most -= (u128)(hist_high(&h->g, h->top) - max) * hist_blocks_get(h, h->top);
     least += max - (h->first == h->top ? min : hist_low(&h->g, h->top));
     most -= (h->first == h->top ? max : hist_high(&h->g, h->first)) - min;
     return least <= sum && sum <= most;
@@ -311,19 +305,34 @@ static bool sum_is_possible(const struct hist *h, uint64_t min, uint64_t max, u1
 enum err hist_set_exact(struct hist *h, uint64_t min, uint64_t max, uint64_t sum_hi,
                         uint64_t sum_lo, uint64_t saturated)
 {
+    struct hist_exact x = {min, max, sum_hi, sum_lo, saturated};
+    struct hist_edges edges = {0};
+    struct hist_cursor c;
+    uint32_t i;
+    uint64_t n;
+    hist_cursor_init(&c, h, h->first);
+    while (hist_cursor_next(&c, &i, &n))
+        hist_edges_add(&edges, hist_span_of(&h->g, i), n);
+    return hist_set_exact_within(h, &x, &edges);
+}
+
+enum err hist_set_exact_within(struct hist *h, const struct hist_exact *x,
+                               const struct hist_edges *edges)
+{
+    uint64_t min = x->min, max = x->max;
+    u128 sum = (u128)x->sum_hi << 64 | x->sum_lo;
     if (h->total == 0)
-        return (min | max | sum_hi | sum_lo | saturated) == 0 ? ERR_OK : ERR_CORRUPT;
-    u128 sum = (u128)sum_hi << 64 | sum_lo;
+        return (min | max | x->sum_hi | x->sum_lo | x->saturated) == 0 ? ERR_OK : ERR_CORRUPT;
     if (min > max || hist_index(&h->g, min) != h->first || hist_index(&h->g, max) != h->top)
         return ERR_CORRUPT;
-    if (saturated > hist_blocks_get(h, hist_index(&h->g, h->g.highest)))
+    if (x->saturated > hist_blocks_get(h, hist_index(&h->g, h->g.highest)))
         return ERR_CORRUPT;
-    if (!sum_is_possible(h, min, max, sum))
+    if (!sum_is_possible(h, min, max, sum, edges))
         return ERR_CORRUPT;
     h->min = min;
     h->max = max;
     h->sum = sum;
-    h->saturated = saturated;
+    h->saturated = x->saturated;
     return ERR_OK;
 }
 

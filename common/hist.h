@@ -85,6 +85,11 @@ uint64_t hist_min(const struct hist *h);
 uint64_t hist_max(const struct hist *h);
 double hist_sum(const struct hist *h);
 double hist_mean_exact(const struct hist *h);
+/* Figures that travel beside the V2 bytes. */
+struct hist_exact {
+    uint64_t min, max, sum_hi, sum_lo, saturated;
+};
+
 /* Puts figures that travelled beside the V2 bytes. ERR_CORRUPT and nothing changed when they
  * contradict the buckets: min not in the lowest occupied bucket, max not in the highest one, sum
  * outside what the buckets, min and max allow, saturated above the count in the bucket of highest.

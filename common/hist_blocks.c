@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <endian.h>
 #include <string.h>
 
 #include "common/hist_impl.h"
@@ -215,18 +216,17 @@ void hist_cursor_init(struct hist_cursor *c, const struct hist *h, uint32_t from
 }
 
 /* First counter of the block, `i` or behind it, that is not 0; HIST_BLOCK = none. Eight bytes at a
- * time are seen to be 0. */
+ * time: the lowest one that is not 0 belongs to it, whatever order its own bytes have. */
 static uint32_t seek(const void *block, unsigned width_log2, uint32_t i)
 {
-    uint32_t in_word = 8u >> width_log2;
-    while (i < HIST_BLOCK) {
+    size_t at = (size_t)i << width_log2, len = (size_t)HIST_BLOCK << width_log2;
+    unsigned skip = 8 * (at % sizeof(uint64_t));
+    for (at -= at % sizeof(uint64_t); at < len; at += sizeof(uint64_t), skip = 0) {
         uint64_t word;
-        memcpy(&word, (const char *)block + ((size_t)i << width_log2) / 8 * 8, sizeof word);
-        uint32_t end = (i / in_word + 1) * in_word;
-        for (; word != 0 && i < end; i++)
-            if (get(block, width_log2, i) != 0)
-                return i;
-        i = end;
+        memcpy(&word, (const char *)block + at, sizeof word);
+        word = le64toh(word) >> skip << skip;
+        if (word != 0)
+            return (uint32_t)((at + (unsigned)__builtin_ctzll(word) / 8) >> width_log2);
     }
     return HIST_BLOCK;
 }

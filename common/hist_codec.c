@@ -202,8 +202,8 @@ static enum err check(const uint8_t *buf, size_t len, struct sound *s)
     return e != ERR_OK ? e : check_counters(s);
 }
 
-/* h += sound bytes of the same geometry whose total fits. */
-static void add_counters(const struct sound *s, struct hist *h)
+/* h += sound bytes of the same geometry whose total fits; their edges are added to *edges. */
+static void add_counters(const struct sound *s, struct hist *h, struct hist_edges *edges)
 {
     if (s->total == 0)
         return;
@@ -215,6 +215,7 @@ static void add_counters(const struct sound *s, struct hist *h)
         hist_blocks_count(h, i, n);
         struct hist_span span = hist_span_of(&s->g, i);
         sum += (u128)(span.low + (span.width >> 1)) * n;
+        hist_edges_add(edges, span, n);
     }
     h->total += s->total;
     h->sum += sum;
@@ -224,20 +225,41 @@ static void add_counters(const struct sound *s, struct hist *h)
 enum err hist_decode(const uint8_t *buf, size_t len, struct hist **out)
 {
     struct sound s;
+    struct hist_edges edges = {0};
     *out = NULL;
     enum err e = check(buf, len, &s);
     if (e != ERR_OK)
         return e;
     *out = hist_new(&s.g);
-    add_counters(&s, *out);
+    add_counters(&s, *out, &edges);
     return ERR_OK;
+}
+
+enum err hist_decode_exact(const uint8_t *buf, size_t len, const struct hist_exact *x,
+                           struct hist **out)
+{
+    struct sound s;
+    struct hist_edges edges = {0};
+    *out = NULL;
+    enum err e = check(buf, len, &s);
+    if (e != ERR_OK)
+        return e;
+    struct hist *h = hist_new(&s.g);
+    add_counters(&s, h, &edges);
+    e = hist_set_exact_within(h, x, &edges);
+    if (e == ERR_OK)
+        *out = h;
+    else
+        hist_free(h);
+    return e;
 }
 
 /* The rare way: bytes of another geometry need their own counters first. */
 static enum err add_other_geometry(const struct sound *s, struct hist *h)
 {
     struct hist *other = hist_new(&s->g);
-    add_counters(s, other);
+    struct hist_edges edges = {0};
+    add_counters(s, other, &edges);
     enum err e = hist_add(h, other);
     hist_free(other);
     return e;
@@ -253,6 +275,7 @@ enum err hist_decode_add(const uint8_t *buf, size_t len, struct hist *h)
         return ERR_RANGE;
     if (!hist_same_geometry(&s.g, &h->g))
         return add_other_geometry(&s, h);
-    add_counters(&s, h);
+    struct hist_edges edges = {0};
+    add_counters(&s, h, &edges);
     return ERR_OK;
 }

@@ -27,6 +27,10 @@ enum err hist_encode(const struct hist *h, uint8_t *buf, size_t cap, size_t *len
  * ERR_TRUNCATED / ERR_TOO_BIG / ERR_RANGE / ERR_CORRUPT and *out stays NULL. */
 enum err hist_decode(const uint8_t *buf, size_t len, struct hist **out) MUST_CHECK;
 
+/* hist_decode, then hist_set_exact, in one go. */
+enum err hist_decode_exact(const uint8_t *buf, size_t len, const struct hist_exact *x,
+                           struct hist **out) MUST_CHECK;
+
 /* h += the bytes, without an intermediate histogram when the geometry is the same. Validates first:
  * on error h is untouched. */
 enum err hist_decode_add(const uint8_t *buf, size_t len, struct hist *h) MUST_CHECK;

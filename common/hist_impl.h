@@ -76,6 +76,21 @@ static inline struct hist_span hist_span_of(const struct hist_geometry *g, uint3
     return (struct hist_span){.low = sub << bits, .width = UINT64_C(1) << bits};
 }
 
+/* The least and the most that the samples in the buckets can add up to. */
+struct hist_edges {
+    unsigned __int128 low, high;
+};
+
+static inline void hist_edges_add(struct hist_edges *e, struct hist_span span, uint64_t n)
+{
+    e->low += (unsigned __int128)span.low * n;
+    e->high += (unsigned __int128)(span.low + (span.width - 1)) * n;
+}
+
+/* hist_set_exact for who has added the edges up already. */
+enum err hist_set_exact_within(struct hist *h, const struct hist_exact *x,
+                               const struct hist_edges *edges);
+
 /* Widens the occupied range and the exact figures by what was added to the counters. */
 static inline void hist_widen(struct hist *h, uint32_t first, uint32_t top, uint64_t min,
                               uint64_t max)

@@ -53,18 +53,22 @@ static const struct wire_field scalars[] = {
 
 /* A histogram on the wire: V2 bytes and the exact figures V2 has no room for. */
 struct hist_form {
-    uint64_t min, max, sum_hi, sum_lo, saturated;
+    struct hist_exact exact;
     struct wire_blob v2;
 };
 
-#define FORM(key, type, member, size)                                                              \
+#define FORM(key, type, name, member, size)                                                        \
     {                                                                                              \
-        key, #member, type, offsetof(struct hist_form, member), size, true                         \
+        key, name, type, offsetof(struct hist_form, member), size, true                            \
     }
 
 static const struct wire_field hist_fields[] = {
-    FORM(1, WIRE_U64, min, 0),    FORM(2, WIRE_U64, max, 0),       FORM(3, WIRE_U64, sum_hi, 0),
-    FORM(4, WIRE_U64, sum_lo, 0), FORM(5, WIRE_U64, saturated, 0), FORM(6, WIRE_BLOB, v2, BLOB_MAX),
+    FORM(1, WIRE_U64, "min", exact.min, 0),
+    FORM(2, WIRE_U64, "max", exact.max, 0),
+    FORM(3, WIRE_U64, "sum_hi", exact.sum_hi, 0),
+    FORM(4, WIRE_U64, "sum_lo", exact.sum_lo, 0),
+    FORM(5, WIRE_U64, "saturated", exact.saturated, 0),
+    FORM(6, WIRE_BLOB, "v2", v2, BLOB_MAX),
 };
 
 #define N(table) (sizeof(table) / sizeof(table)[0])
@@ -78,8 +82,9 @@ static bool has_samples(const struct hist *h)
 
 static enum err put_hist(struct wire_out *w, const struct hist *h)
 {
-    struct hist_form f = {.min = hist_min(h), .max = hist_max(h), .saturated = hist_saturated(h)};
-    hist_sum128(h, &f.sum_hi, &f.sum_lo);
+    struct hist_form f = {
+        .exact = {.min = hist_min(h), .max = hist_max(h), .saturated = hist_saturated(h)}};
+    hist_sum128(h, &f.exact.sum_hi, &f.exact.sum_lo);
     size_t cap = hist_encode_max(h);
     uint8_t *bytes = mem_calloc(cap, 1);
     f.v2.data = bytes;
@@ -223,9 +228,9 @@ static struct hist *get_hist(struct wire_in *r)
     if (r->err != ERR_OK)
         return NULL;
     struct hist *h = NULL;
-    enum err e = default_geometry(f.v2) ? hist_decode(f.v2.data, f.v2.len, &h) : ERR_CORRUPT;
-    if (e == ERR_OK)
-        e = hist_set_exact(h, f.min, f.max, f.sum_hi, f.sum_lo, f.saturated);
+    enum err e = ERR_CORRUPT;
+    if (default_geometry(f.v2))
+        e = hist_decode_exact(f.v2.data, f.v2.len, &f.exact, &h);
     if (e == ERR_OK && hist_count(h) == 0)
         e = ERR_CORRUPT; /* an empty one is not sent */
     if (e == ERR_OK && hist_count(h) > SNAPSHOT_COUNT_MAX)

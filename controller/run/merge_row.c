@@ -76,9 +76,8 @@ static enum err unpack_one(struct merge_pack *p, struct hist **h)
 {
     if (p->bytes == NULL)
         return ERR_OK;
-    enum err e = hist_decode(p->bytes, p->len, h);
-    if (e == ERR_OK)
-        e = hist_set_exact(*h, p->min, p->max, p->sum_hi, p->sum_lo, p->saturated);
+    struct hist_exact exact = {p->min, p->max, p->sum_hi, p->sum_lo, p->saturated};
+    enum err e = hist_decode_exact(p->bytes, p->len, &exact, h);
     mem_free(p->bytes);
     *p = (struct merge_pack){0};
     return e;
