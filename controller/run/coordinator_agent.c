@@ -86,7 +86,7 @@ static void send_stop(struct coordinator *c, size_t i)
 static void send_ack(struct coordinator *c, size_t i, bool resend)
 {
     struct msg m = {.type = MSG_ACK};
-    m.ack.ack_seq = c->agents[i].info.last_seq;
+    m.ack.ack_seq = c->agents[i].acked_seq = c->agents[i].info.last_seq;
     m.ack.resend = resend;
     coord_send(c, i, &m);
 }
@@ -116,7 +116,7 @@ void coord_ping(struct coordinator *c, size_t i, uint64_t now_ns)
     struct coord_agent *a = &c->agents[i];
     struct msg m = {.type = MSG_PING};
     m.ping.t1_ns = now_ns;
-    m.ping.ack_seq = a->info.last_seq;
+    m.ping.ack_seq = a->acked_seq = a->info.last_seq;
     uint64_t every_ns = c->cfg.patience.lease_ns / 6; /* some may be lost, late, or not answered */
     a->ping_ns = clock_add(now_ns, every_ns < COORD_PING_NS ? every_ns : COORD_PING_NS);
     coord_send(c, i, &m);
@@ -347,7 +347,8 @@ static void on_snapshot(struct coordinator *c, size_t i, const struct coord_even
         a->info.last_seq = seq;
         coord_emit_agent(c, COORD_SNAPSHOT, i, ev->msg);
     }
-    send_ack(c, i, false);
+    if (a->info.last_seq >= a->acked_seq + COORD_ACK_EVERY)
+        send_ack(c, i, false);
 }
 
 static void done(struct coordinator *c, size_t i, const struct coord_event *ev)

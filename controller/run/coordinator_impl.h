@@ -33,6 +33,7 @@
 #define COORD_STOP_NS        (5 * NS_PER_SEC) /* FINAL after what was in flight got its time */
 #define COORD_STOP_REPEAT_NS (500 * NS_PER_MS)
 #define COORD_INTERRUPT_NS   (1 * NS_PER_SEC) /* FINAL after Ctrl-C */
+#define COORD_ACK_EVERY      4                /* snapshots; until then the next PING says it */
 #define COORD_RESEND_NS      (200 * NS_PER_MS)
 #define COORD_QUIET_NS       (3 * NS_PER_SEC)  /* no word: dialled anew; at most half a lease */
 #define COORD_LOST_NS        (1 * NS_PER_SEC)  /* beyond the lease: its load has ended by itself */
@@ -76,6 +77,7 @@ struct coord_agent {
     uint8_t epoch[MSG_ID_LEN];
     uint32_t probe, probes_good;             /* number of the one under way; answered ones */
     uint64_t probe_t1_ns[COORD_PROBES_KEPT]; /* by number; 0 = answered */
+    uint64_t acked_seq;                      /* the highest one that the agent was told of */
     uint64_t remote_seq;                     /* last_seq of the latest PONG */
     uint64_t known_seq;                      /* the highest one heard of when one was missing */
     uint64_t reshare_command;                /* unanswered RESHARE, 0 = none */
