@@ -431,12 +431,9 @@ static void begin(struct coordinator *c, uint64_t now_ns)
 {
     if (c->resumed)
         coord_resume_begin(c, now_ns);
-    for (size_t i = 0; i < c->n; i++) {
-        if (coord_terminal(&c->agents[i]))
-            continue;
-        c->agents[i].give_up_ns = clock_add(now_ns, c->cfg.patience.wait_agents_ns);
-        coord_dial(c, i, now_ns);
-    }
+    for (size_t i = 0; i < c->n; i++)
+        if (!coord_terminal(&c->agents[i]))
+            coord_dial(c, i, now_ns);
 }
 
 static void handle(struct coordinator *c, const struct coord_event *ev)
@@ -482,6 +479,7 @@ void coordinator_step(struct coordinator *c, const struct coord_event *ev)
     advance(c, ev->now_ns);
     coord_tick(c, ev->now_ns);
     advance(c, ev->now_ns);
+    coord_dial_waiting(c, ev->now_ns);
     coord_settle(c);
 }
 
@@ -490,6 +488,7 @@ uint64_t coordinator_deadline(const struct coordinator *c)
     if (c->phase == PHASE_OVER)
         return NS_NEVER;
     uint64_t next = c->phase == PHASE_ARM ? c->t0_ns - c->margin_ns : c->over_ns;
+    next = c->place_ns < next ? c->place_ns : next;
     for (size_t i = 0; i < c->n; i++)
         next = c->due_ns[i] < next ? c->due_ns[i] : next;
     return next;
@@ -525,7 +524,7 @@ enum err coordinator_new(const struct coord_config *cfg, struct coordinator **ou
         c->cfg.patience.lease_ns = 10 * NS_PER_SEC;
     if (c->cfg.patience.wait_agents_ns == 0)
         c->cfg.patience.wait_agents_ns = COORD_DIAL_NS;
-    c->over_ns = NS_NEVER;
+    c->over_ns = c->place_ns = NS_NEVER;
     host_hex(cfg->run, MSG_ID_LEN, c->run_hex);
     for (size_t i = 0; i < c->n; i++) {
         struct coord_agent *a = &c->agents[i];

@@ -32,8 +32,11 @@
 #define COORD_START_NS       (5 * NS_PER_SEC) /* STARTED after the start instant */
 #define COORD_STOP_NS        (5 * NS_PER_SEC) /* FINAL after what was in flight got its time */
 #define COORD_STOP_REPEAT_NS (500 * NS_PER_MS)
-#define COORD_INTERRUPT_NS   (1 * NS_PER_SEC) /* FINAL after Ctrl-C */
-#define COORD_ACK_EVERY      4                /* snapshots; until then the next PING says it */
+#define COORD_INTERRUPT_NS   (1 * NS_PER_SEC)  /* FINAL after Ctrl-C */
+#define COORD_HANDSHAKES_MAX 16                /* TLS agents that are dialled at once */
+#define COORD_DIALS_MAX      128               /* the others */
+#define COORD_PLACE_NS       (250 * NS_PER_MS) /* so long for the connection alone */
+#define COORD_ACK_EVERY      4                 /* snapshots; until then the next PING says it */
 #define COORD_RESEND_NS      (200 * NS_PER_MS)
 #define COORD_QUIET_NS       (3 * NS_PER_SEC)  /* no word: dialled anew; at most half a lease */
 #define COORD_LOST_NS        (1 * NS_PER_SEC)  /* beyond the lease: its load has ended by itself */
@@ -62,6 +65,8 @@ struct coord_agent {
     uint64_t quiet_ns;   /* heard nothing until then = late */
     uint64_t silence_ns; /* the same = lost */
     uint64_t deaf_ns;    /* heard no PONG until then = late: it does not hear us */
+    uint64_t asked;      /* waits to be dialled, the lower the longer; 0 = does not */
+    uint64_t dialled_ns; /* when the last dial began */
     uint64_t attempt_ns; /* the dial under way ends then */
     uint64_t hello_ns;   /* HELLO again */
     uint64_t redial_ns;
@@ -98,6 +103,9 @@ struct coordinator {
     uint64_t *due_ns;
     uint32_t in_state[COORD_STATES]; /* agents */
     uint32_t n_started;              /* agents whose true start is known */
+    uint64_t asked;                  /* for a dial, ever */
+    size_t n_waiting;                /* for one now */
+    uint64_t place_ns;               /* the next one may be dialled then */
     enum coord_phase phase;
     uint64_t next_command;
     uint8_t *plan_bytes; /* encoded once, the same for all */
@@ -160,10 +168,17 @@ void coord_repeat(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_resend(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_ping(struct coordinator *c, size_t i, uint64_t now_ns);
 
+/* --- coordinator_dial.c ------------------------------------------------------------------------
+ */
+
+/* As soon as there is a place for it. */
+void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns);
+/* Dials who waits and may be; after whatever may have freed a place. */
+void coord_dial_waiting(struct coordinator *c, uint64_t now_ns);
+
 /* --- coordinator_link.c -------------------------------------------------------------------------
  */
 
-void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_up(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_down(struct coordinator *c, size_t i, uint64_t now_ns, const char *reason);
 void coord_hello(struct coordinator *c, size_t i, uint64_t now_ns);

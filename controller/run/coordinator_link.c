@@ -26,18 +26,6 @@ void coord_release(struct coordinator *c, size_t i)
     coord_emit_agent(c, COORD_CLOSE, i, NULL);
 }
 
-void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns)
-{
-    struct coord_agent *a = &c->agents[i];
-    if (a->info.state == COORD_GREETING)
-        coord_move(a, COORD_DIALING);
-    a->up = false;
-    a->redial_ns = a->hello_ns = a->quiet_ns = a->deaf_ns = NS_NEVER;
-    bool hasty = a->info.state >= COORD_HELD && !a->salvage; /* its lease is running */
-    a->attempt_ns = clock_add(now_ns, hasty ? coord_quiet_ns(c) : COORD_ATTEMPT_NS);
-    coord_emit_agent(c, COORD_DIAL, i, NULL);
-}
-
 void coord_hello(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
