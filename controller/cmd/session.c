@@ -154,7 +154,8 @@ static void describe_takeover(const struct session *s, struct result *r)
     for (size_t i = 0; i < r->n_agents; i++)
         r->takeover_late = r->takeover_late || coordinator_agent(c, i)->end_reason == END_LEASE;
     snprintf(r->takeover, sizeof r->takeover,
-             "the hammer-ctl that began the run (pid %" PRIu32 ") was gone from %s UTC for %s%s%s",
+             "the hammer-ctl that had the run before (pid %" PRIu32
+             ") was gone from %s UTC for %s%s%s",
              s->former_pid, from,
              units_format_latency(clock_elapsed(touched_ns, s->taken_wall_ns), away),
              r->takeover_late ? ", the lease was " : "; its agents went on",

@@ -95,7 +95,8 @@ struct result {
     uint64_t end_ns;          /* last interval's end, ns after t0 */
     const struct plan *plan;
     bool interrupted;
-    char takeover[256]; /* another hammer-ctl began the run: for how long it was gone; "" = none */
+    char takeover[256]; /* another hammer-ctl had the run before: for how long it was gone; "" =
+                           none */
     bool takeover_late; /* agents stopped by themselves meanwhile */
     bool no_target;     /* no connection to the target ever opened */
     size_t n_agents;
