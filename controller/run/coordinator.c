@@ -182,13 +182,21 @@ void coord_not_there(struct coordinator *c, size_t i, enum coord_agent_state to,
     coord_note(c, "agent %s: %s; going on without it", coord_address(c, i), a->info.problem);
 }
 
+/* Its FINAL may have waited for us for minutes. */
+static uint64_t ended_at(const struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    const struct coord_agent *a = &c->agents[i];
+    uint64_t at_ns = clock_add(c->t0_ns, clock_elapsed(a->info.at_ns, a->ended_ns));
+    return a->ended_ns != 0 && at_ns < now_ns ? at_ns : now_ns;
+}
+
 void coord_ended_early(struct coordinator *c, size_t i, uint64_t now_ns, uint32_t end_reason)
 {
     const struct coord_agent_info *info = &c->agents[i].info;
     char why[sizeof info->problem + 32];
     snprintf(why, sizeof why, "ended early: %s",
              info->problem[0] != '\0' ? info->problem : "no reason given");
-    c->agents[i].info.lost_at_ns = now_ns;
+    c->agents[i].info.lost_at_ns = ended_at(c, i, now_ns);
     if (end_reason == END_STOPPED) /* somebody stops the run, not this agent alone */
         coord_spoil(c, now_ns, "agent %s %s", coord_address(c, i), why);
     else

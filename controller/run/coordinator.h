@@ -101,7 +101,7 @@ struct coord_patience {
 /* An agent of a run that another hammer-ctl began, as its journal knows it. */
 struct coord_resume_agent {
     bool armed; /* it was to take part; the next ones are known only then */
-    bool over;  /* its FINAL is there: end_reason, started_ns, problem */
+    bool over;  /* its FINAL is there: end_reason, started_ns, ended_ns, problem */
     bool same_clock;
     char name[64];
     char build[32];
@@ -112,7 +112,7 @@ struct coord_resume_agent {
     uint64_t error_ns;
     uint64_t at_ns;
     uint64_t last_seq; /* of the snapshots that are there */
-    uint64_t started_ns;
+    uint64_t started_ns, ended_ns;
     uint32_t end_reason;
 };
 

@@ -357,6 +357,7 @@ static void done(struct coordinator *c, size_t i, const struct coord_event *ev)
     const struct msg_final *f = &ev->msg->final;
     running(c, i, f->started_ns, ev->now_ns);
     a->info.end_reason = f->reason;
+    a->ended_ns = f->ended_ns;
     if (f->text[0] != '\0' && !a->stop_asked)
         snprintf(a->info.problem, sizeof a->info.problem, "%s", f->text);
     msg_sanitise(a->info.problem);

@@ -55,6 +55,7 @@ enum coord_phase {
 
 struct coord_agent {
     struct coord_agent_info info;
+    uint64_t ended_ns; /* as FINAL says, agent's clock; 0 = not known */
     struct sm sm;
     uint64_t *due_ns;   /* coordinator.due_ns of this agent */
     uint32_t *in_state; /* coordinator.in_state */

@@ -288,7 +288,7 @@ void coord_refuse(struct coordinator *c, size_t i, const struct coord_event *ev)
     if (a->salvage)
         give_up(c, i);
     else if (a->info.state < COORD_HELD)
-        coord_not_there(c, i, COORD_REFUSED, ev->now_ns, why);
+        coord_not_there(c, i, c->resumed ? COORD_LOST : COORD_REFUSED, ev->now_ns, why);
     else
         coord_fail(c, i, a->info.state < COORD_ARMING ? COORD_REFUSED : COORD_LOST, ev->now_ns,
                    "%s", why);

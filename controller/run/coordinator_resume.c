@@ -26,6 +26,7 @@ static void take_over(struct coord_agent *a, const struct coord_resume_agent *fr
     info->started_ns = from->started_ns;
     info->last_seq = a->known_seq = from->last_seq;
     info->end_reason = from->end_reason;
+    a->ended_ns = from->ended_ns;
 }
 
 void coord_resume(struct coordinator *c, const struct coord_resume *r)

@@ -253,6 +253,7 @@ static void replay_final(struct fleet *f, struct member *m, struct coord_resume_
     a->over = true;
     a->end_reason = msg->final.reason;
     a->started_ns = msg->final.started_ns;
+    a->ended_ns = msg->final.ended_ns;
     snprintf(a->problem, sizeof a->problem, "%s", msg->final.text);
     msg_sanitise(a->problem);
     do_final(f, m, msg);

@@ -151,6 +151,7 @@ static void final(size_t i, uint64_t last_seq, enum end_reason reason)
     m.final.last_seq = last_seq;
     m.final.reason = reason;
     m.final.started_ns = T0 + 5;
+    m.final.ended_ns = T0 + NS_PER_SEC;
     message(i, &m);
 }
 
@@ -253,6 +254,7 @@ START_TEST(test_orphans)
     }
     check_outcome(COORD_PARTIAL);
     ck_assert_uint_eq(coordinator_agent(rig.c, 0)->end_reason, END_LEASE);
+    ck_assert_uint_eq(coordinator_agent(rig.c, 0)->lost_at_ns, T0 + NS_PER_SEC);
 }
 END_TEST
 
@@ -331,7 +333,7 @@ START_TEST(test_taken_by_another)
     struct msg m = {.type = MSG_REFUSE, .refuse = {.code = REFUSE_BUSY}};
     begin();
     greet(0, &m);
-    ck_assert_int_eq(state_of(0), COORD_REFUSED);
+    ck_assert_int_eq(state_of(0), COORD_LOST);
     ck_assert(!coordinator_agent(rig.c, 0)->uncollected);
     greet_in(1, AGENT_RUNNING);
     final(1, 2, END_FINISHED);
