@@ -71,11 +71,8 @@ void runs_options_help(enum runs_command command)
 static enum err take_which(struct runs_options *o, const char *word, struct errmsg *msg)
 {
     char shown[UNITS_SHOWN];
-    size_t len = strlen(word);
-    for (size_t i = 0; i < len; i++)
-        if (!isxdigit((unsigned char)word[i]))
-            len = SIZE_MAX - 1;
-    if (len == 0 || len >= sizeof o->which)
+    size_t len = strspn(word, "0123456789abcdefABCDEF");
+    if (len == 0 || len >= sizeof o->which || word[len] != '\0')
         return errmsg_set(msg, ERR_INVALID,
                           "%s: accepted is the id of a run or its first digits (0-9, a-f)",
                           units_format_shown(word, shown));
