@@ -334,6 +334,18 @@ static json_t *json_late(const struct result_agent *a)
     return o;
 }
 
+static json_t *json_outlier(const struct outlier *f)
+{
+    if (!f->any)
+        return json_null();
+    json_t *o = json_object();
+    set(o, "percentile", real(f->percentile));
+    set(o, "here_ns", integer(f->here_ns));
+    set(o, "others_ns", integer(f->others_ns));
+    set(o, "pair", json_boolean(f->pair));
+    return o;
+}
+
 static json_t *json_health(const struct result *r, const struct result_agent *a)
 {
     json_t *o = json_object();
@@ -366,6 +378,8 @@ static json_t *json_agent(const struct result *r, const struct result_agent *a)
     set(o, "left_out", json_boolean(a->left_out));
     set(o, "loss", json_loss(&a->loss));
     set(o, "late", json_late(a));
+    set(o, "outlier", json_outlier(&a->outlier));
+    set(o, "outlier_tested", json_boolean(a->outlier.tested));
     set(o, "cpu", cpu >= 0 ? real(cpu) : NULL);
     set(o, "cpu_peak", a->started ? real((double)a->total->cpu_busy_ppm / 1e6) : NULL);
     set(o, "health", json_health(r, a));
@@ -409,9 +423,27 @@ static json_t *json_interval(const struct result_interval *row)
     return o;
 }
 
+static json_t *json_stall(const struct result *r, const struct stall *s)
+{
+    json_t *o = json_object(), *agents = json_array();
+    for (uint32_t i = 0; i < s->n_agents; i++) {
+        const struct result_agent *a = &r->agents[s->agents[i]];
+        json_array_append_new(agents, string(a->address[0] != '\0' ? a->address : a->name));
+    }
+    set(o, "begin_ns", integer(s->begin_ns));
+    set(o, "length_ns", integer(s->length_ns));
+    set(o, "open", json_boolean(s->open));
+    set(o, "due", integer(s->due));
+    set(o, "seen_by", integer(s->seen_by));
+    set(o, "of", integer(s->of));
+    set(o, "agents", agents);
+    return o;
+}
+
 static json_t *json_report(const struct result *r, const struct report_options *options)
 {
     json_t *o = json_object(), *agents = json_array(), *timeline = json_array();
+    json_t *stalls = json_array();
     struct counters c = snapshot_counters(r->total);
     json_t *totals = json_totals(&c);
     set(totals, "missing", integer(result_missing(r)));
@@ -419,6 +451,8 @@ static json_t *json_report(const struct result *r, const struct report_options *
         json_array_append_new(agents, json_agent(r, &r->agents[i]));
     for (size_t i = 0; i < r->n_intervals; i++)
         json_array_append_new(timeline, json_interval(&r->intervals[i]));
+    for (size_t i = 0; i < r->n_stalls; i++)
+        json_array_append_new(stalls, json_stall(r, &r->stalls[i]));
     set(o, "schema", json_string(SCHEMA));
     set(o, "version", json_string(HAMMER_VERSION));
     set(o, "run", json_run(r));
@@ -431,6 +465,8 @@ static json_t *json_report(const struct result *r, const struct report_options *
     set(o, "latency", json_latency(r, r->total));
     set(o, "lag", json_lag(r->total));
     set(o, "agents", agents);
+    set(o, "stalls", stalls);
+    set(o, "stalls_dropped", integer(r->stalls_dropped));
     set(o, "timeline", timeline);
     return o;
 }

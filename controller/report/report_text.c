@@ -416,6 +416,7 @@ static void write_agents(const struct text *t)
     text_agents(t->out, t->r);
     fputc('\n', t->out);
     text_losses(t->out, t->r);
+    text_stalls(t->out, t->r);
 }
 
 static void write_verdict(const struct text *t)

@@ -32,6 +32,9 @@ void text_end(struct text_flow *f);
 void text_agents(FILE *out, const struct result *r);
 /* Lost and late agents, and a blank line; nothing where there are none. */
 void text_losses(FILE *out, const struct result *r);
+/* Stalls of the target and agents unlike the others, and a blank line; nothing where there are
+ * none. */
+void text_stalls(FILE *out, const struct result *r);
 /* Were the sums of what arrived held against the agents' own totals? */
 void text_check(FILE *out, const struct result *r);
 /* Status, reasons, and what to do about them; `c` = counters of the total. */

@@ -7,6 +7,8 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "controller/run/merge_row.h"
+#include "controller/run/outlier.h"
+#include "controller/run/stalls.h"
 
 /* Rows this far behind the last closed one are packed, later their histograms are dropped. No agent
  * can be that late: its lease ends long before. */
@@ -31,6 +33,8 @@ struct merge {
     size_t n_slots, cap_slots;
     struct merge_row **slots; /* several may share a row; NULL = nothing yet */
     size_t closed;            /* slots below are closed */
+    struct stalls *stalls;
+    struct outliers *outliers;
     merge_interval_fn fn;
     void *arg;
 };
@@ -43,6 +47,8 @@ struct merge *merge_new(size_t n_agents, uint64_t interval_ns)
     m->agents = mem_calloc(n_agents, sizeof *m->agents);
     for (size_t i = 0; i < n_agents; i++)
         m->agents[i].total = snapshot_new();
+    m->stalls = stalls_new(n_agents, m->interval_ns);
+    m->outliers = outliers_new(n_agents, m->interval_ns);
     return m;
 }
 
@@ -63,6 +69,8 @@ void merge_free(struct merge *m)
     free_rows(m);
     for (size_t i = 0; i < m->n_agents; i++)
         snapshot_free(m->agents[i].total);
+    stalls_free(m->stalls);
+    outliers_free(m->outliers);
     mem_free(m->agents);
     mem_free(m);
 }
@@ -197,6 +205,28 @@ static enum err add_to_row(struct merge *m, size_t agent, const struct snapshot 
     return e;
 }
 
+/* What the agent has seen of the target. */
+static void watch(struct merge *m, size_t agent, const struct snapshot *s)
+{
+    struct counters c = snapshot_counters(s);
+    struct stall_fact f = {.from_ns = s->from_ns,
+                           .to_ns = s->to_ns,
+                           .intervals = s->intervals,
+                           .due = c.scheduled,
+                           .completed = c.completed,
+                           .lost = counters_failed(&c) + c.timeouts,
+                           .waiting = s->backlog + s->in_flight};
+    for (size_t i = 0; i < s->n_series; i++) {
+        const struct hist *h = s->series[i].hists[HIST_CORRECTED];
+        if (h != NULL && hist_count(h) > 0 && hist_max(h) > f.max_ns)
+            f.max_ns = hist_max(h);
+        if (h == NULL || hist_count(h) == 0)
+            h = s->series[i].hists[HIST_UNCORRECTED]; /* a closed loop has no other */
+        outliers_add(m->outliers, agent, s->from_ns, h);
+    }
+    stalls_add(m->stalls, agent, &f);
+}
+
 enum err merge_add(struct merge *m, size_t agent, const struct snapshot *s, struct errmsg *msg)
 {
     struct agent_sum *a = &m->agents[agent];
@@ -209,6 +239,7 @@ enum err merge_add(struct merge *m, size_t agent, const struct snapshot *s, stru
     if (e != ERR_OK)
         return errmsg_set(msg, e, "snapshot %" PRIu64 " cannot be added: %s", s->seq, err_str(e));
     a->last_seq = s->seq;
+    watch(m, agent, s);
     close_ready(m);
     return ERR_OK;
 }
@@ -247,6 +278,26 @@ static void finish_rows(struct merge *m, struct result *into)
     free_rows(m);
 }
 
+/* With the agents' totals in place. */
+static void finish_watch(struct merge *m, struct result *into)
+{
+    uint64_t *usual_ns = mem_calloc(m->n_agents + 1, sizeof *usual_ns);
+    struct outlier *outliers = mem_calloc(m->n_agents + 1, sizeof *outliers);
+    for (size_t i = 0; i < m->n_agents; i++) {
+        struct hist *h = snapshot_hist(into->agents[i].total, HIST_UNCORRECTED);
+        usual_ns[i] = hist_value_at_percentile(h, 50);
+        hist_free(h);
+    }
+    mem_free(into->stalls);
+    into->stalls = stalls_list(m->stalls, usual_ns, &into->n_stalls);
+    into->stalls_dropped = stalls_dropped(m->stalls);
+    outliers_find(m->outliers, outliers);
+    for (size_t i = 0; i < m->n_agents; i++)
+        into->agents[i].outlier = outliers[i];
+    mem_free(usual_ns);
+    mem_free(outliers);
+}
+
 void merge_finish(struct merge *m, struct result *into)
 {
     for (size_t i = 0; i < m->n_agents; i++)
@@ -263,5 +314,6 @@ void merge_finish(struct merge *m, struct result *into)
         r->total = a->total;
         a->total = NULL;
     }
+    finish_watch(m, into);
     finish_rows(m, into);
 }

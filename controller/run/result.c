@@ -52,6 +52,7 @@ void result_free(struct result *r)
     snapshot_free(r->total);
     mem_free(r->agents);
     mem_free(r->intervals);
+    mem_free(r->stalls);
     mem_free(r);
 }
 
@@ -101,6 +102,8 @@ void result_settle(struct result *r)
     if (r->end_ns < planned && (cut || planned == UINT64_MAX))
         r->duration_ns = r->end_ns;
     mark_lost(r);
+    if (r->plan->rate.num == 0)
+        r->n_stalls = 0; /* nothing is due while a closed loop waits */
 }
 
 bool result_all_due(const struct snapshot *s, const struct hist *corrected, double percentile,

@@ -8,6 +8,8 @@
 
 #include "common/err.h"
 #include "controller/run/loss.h"
+#include "controller/run/outlier.h"
+#include "controller/run/stalls.h"
 #include "proto/plan.h"
 #include "proto/snapshot.h"
 
@@ -39,6 +41,7 @@ struct result_agent {
     struct loss loss;    /* what is missing because it was lost */
     uint32_t times_late; /* not heard of for a while, and back again: nothing is missing */
     uint64_t longest_late_ns;
+    struct outlier outlier; /* its latencies against the others' */
     struct snapshot *total; /* owned; sum of its deltas (never NULL) */
 };
 
@@ -104,6 +107,9 @@ struct result {
     struct snapshot *total; /* all agents added */
     size_t n_intervals;
     struct result_interval *intervals;
+    size_t n_stalls;
+    struct stall *stalls;    /* of an open loop, by begin; agents by their number */
+    uint64_t stalls_dropped; /* sightings that were too many to keep */
     struct verdict verdict;
 };
 

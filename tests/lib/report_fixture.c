@@ -124,6 +124,24 @@ void report_fixture_errors(struct report_fixture *f)
         snapshot_add_error(s, texts[i], 60 / (i + 1));
 }
 
+void report_fixture_stalls(struct report_fixture *f)
+{
+    static const struct stall stalls[] = {
+        {2013 * NS_PER_MS, 501 * NS_PER_MS, 250, 2, 2, false, 2, {0, 1}},
+        {5100 * NS_PER_MS, 702 * NS_PER_MS, 175, 1, 2, true, 1, {1}},
+    };
+    f->r->n_stalls = sizeof stalls / sizeof stalls[0];
+    f->r->stalls = mem_calloc(f->r->n_stalls, sizeof *f->r->stalls);
+    for (size_t i = 0; i < f->r->n_stalls; i++)
+        f->r->stalls[i] = stalls[i];
+    f->r->agents[1].outlier = (struct outlier){.tested = true,
+                                               .any = true,
+                                               .pair = true,
+                                               .percentile = 99,
+                                               .here_ns = 3700 * NS_PER_US,
+                                               .others_ns = 288 * NS_PER_US};
+}
+
 char *report_render(const struct report_format *format, const struct result *r, bool verbose,
                     bool spectrum)
 {

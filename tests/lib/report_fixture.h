@@ -20,6 +20,8 @@ struct report_fixture {
 void report_fixture(struct report_fixture *f, uint64_t n, uint64_t slow);
 /* The second agent met errors of all kinds. */
 void report_fixture_errors(struct report_fixture *f);
+/* The server stalled, the second agent too, and it differs from the first. */
+void report_fixture_stalls(struct report_fixture *f);
 /* Adds up the agents and evaluates the verdict. */
 void report_fixture_finish(struct report_fixture *f);
 /* The whole report; the caller frees it. */

@@ -150,6 +150,17 @@ START_TEST(test_text_of_a_takeover)
 }
 END_TEST
 
+/* One stall is the server's, one an agent's; and that agent is slower on the whole. */
+START_TEST(test_text_of_stalls)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 0);
+    report_fixture_stalls(&f);
+    report_fixture_finish(&f);
+    check_text(&f, false, false, "stalls.txt");
+}
+END_TEST
+
 START_TEST(test_text_without_data)
 {
     struct report_fixture f;
@@ -286,6 +297,7 @@ int main(void)
     tcase_add_test(t, test_text_with_errors);
     tcase_add_test(t, test_text_of_a_lost_agent);
     tcase_add_test(t, test_text_of_a_takeover);
+    tcase_add_test(t, test_text_of_stalls);
     tcase_add_test(t, test_text_without_data);
     tcase_add_test(t, test_text_of_a_closed_loop_with_spectrum);
     tcase_add_test(t, test_remarks_stay_in_a_column);

@@ -131,6 +131,8 @@ START_TEST(test_json_matches_its_schema)
             f.r->no_target = true;
         }
         if (variant == 4)
+            report_fixture_stalls(&f);
+        if (variant == 4)
             f.r->agents[1].loss = (struct loss){.any = true,
                                                 .count = UINT64_MAX,
                                                 .first_index = UINT64_MAX,

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/run/outlier.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/student.h"
+
+#define BLOCKS      32
+#define PER_OCTAVE  4
+#define OCTAVES     24
+#define BUCKETS     (PER_OCTAVE * OCTAVES)
+#define FIRST_NS    1024.0
+#define PERCENTILES 3
+#define RATIO       1.25
+#define DISTANCE_NS (100 * NS_PER_US)
+
+static const double percentiles[PERCENTILES] = {50, 90, 99};
+
+struct blocks {
+    uint32_t n[BLOCKS][BUCKETS];
+};
+
+struct outliers {
+    size_t n_agents;
+    uint64_t block_ns;
+    struct blocks **agents; /* NULL = no samples yet */
+};
+
+struct outliers *outliers_new(size_t n_agents, uint64_t interval_ns)
+{
+    struct outliers *o = mem_calloc(1, sizeof *o);
+    o->n_agents = n_agents;
+    o->block_ns = interval_ns;
+    o->agents = mem_calloc(n_agents + 1, sizeof(struct blocks *));
+    return o;
+}
+
+void outliers_free(struct outliers *o)
+{
+    if (o == NULL)
+        return;
+    for (size_t i = 0; i < o->n_agents; i++)
+        mem_free(o->agents[i]);
+    mem_free(o->agents);
+    mem_free(o);
+}
+
+/* --- collecting ------------------------------------------------------------------------------- */
+
+static void add_u32(uint32_t *to, uint64_t n)
+{
+    *to = n > UINT32_MAX - *to ? UINT32_MAX : *to + (uint32_t)n;
+}
+
+/* Blocks become twice as long. */
+static void fold(struct outliers *o)
+{
+    o->block_ns *= 2;
+    for (size_t a = 0; a < o->n_agents; a++) {
+        struct blocks *b = o->agents[a];
+        if (b == NULL)
+            continue;
+        for (size_t k = 0; k < BLOCKS / 2; k++) {
+            memmove(b->n[k], b->n[2 * k], sizeof b->n[k]);
+            for (size_t i = 0; i < BUCKETS; i++)
+                add_u32(&b->n[k][i], b->n[2 * k + 1][i]);
+        }
+        memset(b->n[BLOCKS / 2], 0, BLOCKS / 2 * sizeof b->n[0]);
+    }
+}
+
+static size_t bucket(uint64_t v)
+{
+    double at = v > 0 ? PER_OCTAVE * log2((double)v / FIRST_NS) : 0;
+    if (at <= 0)
+        return 0;
+    return at < BUCKETS - 1 ? (size_t)at : BUCKETS - 1;
+}
+
+static double edge(size_t i)
+{
+    return FIRST_NS * exp2((double)i / PER_OCTAVE);
+}
+
+void outliers_add(struct outliers *o, size_t agent, uint64_t from_ns, const struct hist *h)
+{
+    if (h == NULL || hist_count(h) == 0)
+        return;
+    while (from_ns / o->block_ns >= BLOCKS)
+        fold(o);
+    if (o->agents[agent] == NULL)
+        o->agents[agent] = mem_calloc(1, sizeof *o->agents[agent]);
+    uint32_t *into = o->agents[agent]->n[from_ns / o->block_ns];
+    const struct hist_geometry *g = hist_geometry_of(h);
+    uint32_t top = hist_top_index(h);
+    size_t at = 0;
+    uint64_t below = 0; /* values below it belong to bucket `at` */
+    for (uint32_t i = hist_index(g, hist_min(h)); i <= top; i++) {
+        uint64_t n = hist_count_at(h, i), v = hist_low(g, i);
+        if (n == 0)
+            continue;
+        if (v >= below) {
+            at = bucket(v);
+            below = at < BUCKETS - 1 ? (uint64_t)edge(at + 1) : UINT64_MAX;
+        }
+        add_u32(&into[at], n);
+    }
+}
+
+/* --- comparing -------------------------------------------------------------------------------- */
+
+/* Samples of those that are still compared, by block, and over the run. */
+struct pool {
+    uint64_t n[BLOCKS][BUCKETS];
+    uint64_t run[BUCKETS];
+};
+
+struct difference {
+    bool counts;
+    double share; /* mean of the differences of shares above the percentile */
+    size_t percentile;
+    double here_ns, others_ns;
+};
+
+static void pool_add(struct pool *p, const struct blocks *b, bool out)
+{
+    for (size_t k = 0; k < BLOCKS; k++) {
+        for (size_t i = 0; i < BUCKETS; i++) {
+            uint64_t n = out ? -(uint64_t)b->n[k][i] : b->n[k][i];
+            p->n[k][i] += n;
+            p->run[i] += n;
+        }
+    }
+}
+
+static uint64_t sum(const uint64_t *n, size_t from)
+{
+    uint64_t s = 0;
+    for (size_t i = from; i < BUCKETS; i++)
+        s += n[i];
+    return s;
+}
+
+/* The edge with the share above it that is nearest to the percentile's. */
+static size_t threshold(const uint64_t *run, double percentile)
+{
+    double all = (double)sum(run, 0), want = 1 - percentile / 100, best = 2;
+    uint64_t above = 0;
+    size_t at = BUCKETS;
+    for (size_t i = BUCKETS; i > 0; i--) {
+        above += run[i - 1];
+        double miss = fabs((double)above / all - want);
+        if (miss < best) {
+            best = miss;
+            at = i - 1;
+        }
+    }
+    return at;
+}
+
+static double value_at(const uint64_t *run, double percentile)
+{
+    double rank = percentile / 100 * (double)sum(run, 0), below = 0;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        if (run[i] > 0 && below + (double)run[i] >= rank)
+            return FIRST_NS * exp2(((double)i + (rank - below) / (double)run[i]) / PER_OCTAVE);
+        below += (double)run[i];
+    }
+    return 0;
+}
+
+/* Differences of an agent from the others, block by block. false = too little to compare. */
+static bool compare(const struct blocks *b, const struct pool *p, size_t at, double *mean,
+                    double *t, size_t *blocks)
+{
+    double s = 0, squares = 0, above = 0;
+    size_t m = 0;
+    for (size_t k = 0; k < BLOCKS; k++) {
+        uint64_t here = 0, here_above = 0;
+        for (size_t i = 0; i < BUCKETS; i++) {
+            here += b->n[k][i];
+            here_above += i >= at ? b->n[k][i] : 0;
+        }
+        uint64_t others = sum(p->n[k], 0) - here, others_above = sum(p->n[k], at) - here_above;
+        if (here == 0 || others == 0)
+            continue;
+        double d = (double)here_above / (double)here - (double)others_above / (double)others;
+        s += d;
+        squares += d * d;
+        above += (double)here * (double)(here_above + others_above) / (double)(here + others);
+        m++;
+    }
+    if (m < OUTLIER_BLOCKS_MIN || above < OUTLIER_SAMPLES * (double)m)
+        return false;
+    *mean = s / (double)m;
+    double variance = (squares - s * *mean) / (double)(m - 1);
+    double error = sqrt((variance > 0 ? variance : 0) / (double)m);
+    *t = error > 1e-12 ? *mean / error : (fabs(*mean) > 1e-9 ? INFINITY : 0);
+    *blocks = m;
+    return true;
+}
+
+static bool matters(double here_ns, double others_ns)
+{
+    double ratio = here_ns / others_ns;
+    return others_ns > 0 && (ratio >= RATIO || ratio <= 1 / RATIO) &&
+           fabs(here_ns - others_ns) >= (double)DISTANCE_NS;
+}
+
+/* The percentile at which the agent differs most. */
+static struct difference differs(const struct blocks *b, const struct pool *p, double alpha,
+                                 bool *tested)
+{
+    struct difference most = {0};
+    uint64_t here[BUCKETS] = {0}, others[BUCKETS];
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (size_t k = 0; k < BLOCKS; k++)
+            here[i] += b->n[k][i];
+        others[i] = p->run[i] - here[i];
+    }
+    for (size_t q = 0; q < PERCENTILES; q++) {
+        double mean, t;
+        size_t m;
+        if (!compare(b, p, threshold(p->run, percentiles[q]), &mean, &t, &m))
+            continue;
+        *tested = true;
+        double x = value_at(here, percentiles[q]), y = value_at(others, percentiles[q]);
+        if (!matters(x, y) || student_two_sided(t, (double)(m - 1)) >= alpha)
+            continue;
+        if (!most.counts || fabs(mean) > fabs(most.share))
+            most = (struct difference){true, mean, q, x, y};
+    }
+    return most;
+}
+
+static void name(struct outlier *f, const struct difference *d, bool pair)
+{
+    f->any = true;
+    f->pair = pair;
+    f->percentile = percentiles[d->percentile];
+    f->here_ns = (uint64_t)d->here_ns;
+    f->others_ns = (uint64_t)d->others_ns;
+}
+
+static size_t to_compare(const struct outliers *o, struct pool *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < o->n_agents; i++) {
+        if (o->agents[i] == NULL)
+            continue;
+        pool_add(p, o->agents[i], false);
+        n++;
+    }
+    return n;
+}
+
+/* SIZE_MAX = none. */
+static size_t odd_one(const struct outliers *o, const struct pool *p, double alpha,
+                      struct outlier *found, struct difference *most)
+{
+    size_t odd = SIZE_MAX;
+    for (size_t i = 0; i < o->n_agents; i++) {
+        if (o->agents[i] == NULL || found[i].any)
+            continue;
+        struct difference d = differs(o->agents[i], p, alpha, &found[i].tested);
+        if (!d.counts || (odd != SIZE_MAX && fabs(d.share) <= fabs(most->share)))
+            continue;
+        *most = d;
+        odd = i;
+    }
+    return odd;
+}
+
+static void name_pair(const struct outliers *o, struct outlier *found, size_t odd,
+                      const struct difference *d)
+{
+    struct difference other = *d;
+    other.here_ns = d->others_ns;
+    other.others_ns = d->here_ns;
+    for (size_t i = 0; i < o->n_agents; i++)
+        if (o->agents[i] != NULL && !found[i].any)
+            name(&found[i], i == odd ? d : &other, true);
+}
+
+void outliers_find(const struct outliers *o, struct outlier *found)
+{
+    struct pool *p = mem_calloc(1, sizeof *p);
+    size_t left = to_compare(o, p);
+    double alpha = OUTLIER_ALPHA / (double)(PERCENTILES * (left + 1));
+    memset(found, 0, o->n_agents * sizeof *found);
+    for (size_t named = 0; named < OUTLIERS_MAX && left >= 2; named++, left--) {
+        struct difference d = {0};
+        size_t odd = odd_one(o, p, alpha, found, &d);
+        if (odd == SIZE_MAX)
+            break;
+        if (left == 2) {
+            name_pair(o, found, odd, &d);
+            break;
+        }
+        name(&found[odd], &d, false);
+        pool_add(p, o->agents[odd], true);
+    }
+    mem_free(p);
+}
