@@ -303,6 +303,16 @@ static json_t *json_clock(const struct result_agent *a)
     set(o, "offset_ns", known ? json_integer(a->clock_offset_ns) : NULL);
     set(o, "error_ns", known ? integer(a->clock_error_ns) : NULL);
     set(o, "same_clock", json_boolean(a->same_clock));
+    const struct drift *d = &a->drift;
+    bool tracked = d->windows > 0;
+    uint64_t change_error_ns;
+    double error_ppb, ppb = drift_ppb(d, &error_ppb);
+    int64_t change_ns = drift_change(d, &change_error_ns);
+    set(o, "change_ns", tracked ? json_integer(change_ns) : NULL);
+    set(o, "change_error_ns", tracked ? integer(change_error_ns) : NULL);
+    set(o, "max_change_ns", tracked ? json_integer(d->max_ns) : NULL);
+    set(o, "drift_ppb", tracked ? real(ppb) : NULL);
+    set(o, "drift_error_ppb", tracked ? real(error_ppb) : NULL);
     return o;
 }
 

@@ -90,6 +90,23 @@ static void health_line(FILE *out, const struct result *r, const struct result_a
     text_end(&f);
 }
 
+/* What the offset above was at the end. */
+static void drift_line(FILE *out, const struct result_agent *a)
+{
+    char change[UNITS_TEXT], bound[UNITS_TEXT], most[UNITS_TEXT];
+    uint64_t error_ns;
+    double error_ppb, ppb = drift_ppb(&a->drift, &error_ppb);
+    int64_t change_ns = drift_change(&a->drift, &error_ns);
+    if (a->drift.windows == 0)
+        return;
+    struct text_flow f = text_begin(out, "    clock");
+    text_item(&f, "", "moved %s +-%s in the run,", units_format_offset(change_ns, change),
+              units_format_latency(error_ns, bound));
+    text_item(&f, " ", "%.3g +-%.3g ppm;", ppb / 1e3, error_ppb / 1e3);
+    text_item(&f, " ", "at most %s", units_format_offset(a->drift.max_ns, most));
+    text_end(&f);
+}
+
 static void agent_row(FILE *out, const struct result *r, const struct result_agent *a, int width)
 {
     char label[LABEL_MAX + 1], clock[CELL], cpu[CELL], start[UNITS_TEXT];
@@ -106,6 +123,7 @@ static void agent_row(FILE *out, const struct result *r, const struct result_age
             result_agent_state_name(a->state), snapshot_counters(a->total).completed, p50, p99,
             clock, start, cpu);
     health_line(out, r, a);
+    drift_line(out, a);
     if (a->insecure) {
         struct text_flow f = text_begin(out, "    insecure");
         text_words(&f, "--insecure-listen: whoever reaches this agent commands its load");

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "controller/run/drift.h"
 #include "controller/run/inventory.h"
 #include "proto/msg.h"
 #include "proto/plan.h"
@@ -166,6 +167,7 @@ struct coord_agent_info {
     int64_t offset_ns; /* agent's clock - controller's */
     uint64_t error_ns; /* bound: half the smallest round trip */
     uint64_t rtt_ns;
+    struct drift drift;  /* since then; none with the same clock */
     uint64_t at_ns;      /* asked start, agent's clock */
     uint64_t started_ns; /* true start, agent's clock; 0 = never */
     uint64_t last_seq;   /* last merged snapshot */

@@ -115,7 +115,7 @@ void coord_ping(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     struct msg m = {.type = MSG_PING};
-    m.ping.t1_ns = now_ns;
+    m.ping.t1_ns = a->ping_t1_ns = now_ns;
     m.ping.ack_seq = a->acked_seq = a->info.last_seq;
     uint64_t every_ns = c->cfg.patience.lease_ns / 6; /* some may be lost, late, or not answered */
     a->ping_ns = clock_add(now_ns, every_ns < COORD_PING_NS ? every_ns : COORD_PING_NS);
@@ -134,9 +134,10 @@ void coord_prepare(struct coordinator *c, size_t i, uint64_t now_ns)
     send_prepare(c, i);
 }
 
-static void probed(struct coord_agent *a)
+static void probed(struct coord_agent *a, uint64_t now_ns)
 {
     a->info.error_ns = (a->info.rtt_ns + 1) / 2;
+    drift_begin(&a->info.drift, now_ns, a->info.offset_ns, a->info.error_ns);
     coord_move(a, COORD_PROBED);
 }
 
@@ -216,7 +217,7 @@ static void next_probe(struct coordinator *c, size_t i, uint64_t now_ns)
     struct coord_agent *a = &c->agents[i];
     uint32_t wanted = a->info.rtt_ns > COORD_FAR_NS ? COORD_PROBES_FAR : COORD_PROBES;
     if (a->probe >= wanted && a->probes_good >= COORD_PROBES_MIN)
-        probed(a);
+        probed(a, now_ns);
     else
         send_probe(c, i, now_ns);
 }
@@ -325,6 +326,8 @@ static void on_pong(struct coordinator *c, size_t i, const struct coord_event *e
     coord_ponged(c, i, ev->now_ns);
     if (p->started_ns != 0)
         running(c, i, p->started_ns, ev->now_ns);
+    if (p->t1_ns == a->ping_t1_ns)
+        drift_probe(&a->info.drift, p->t1_ns, p->t2_ns, p->t3_ns, ev->rx_ns);
     /* A snapshot may be just behind a PONG; one that is missing at the next PONG too is lost. */
     if (p->last_seq > a->info.last_seq && a->remote_seq > a->info.last_seq)
         missing(c, i, ev->now_ns, a->remote_seq);

@@ -84,6 +84,7 @@ struct coord_agent {
     uint32_t probe, probes_good;             /* number of the one under way; answered ones */
     uint64_t probe_t1_ns[COORD_PROBES_KEPT]; /* by number; 0 = answered */
     uint64_t acked_seq;                      /* the highest one that the agent was told of */
+    uint64_t ping_t1_ns;                     /* of the last PING */
     uint64_t remote_seq;                     /* last_seq of the latest PONG */
     uint64_t known_seq;                      /* the highest one heard of when one was missing */
     uint64_t reshare_command;                /* unanswered RESHARE, 0 = none */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "controller/run/drift.h"
 #include "controller/run/loss.h"
 #include "controller/run/outlier.h"
 #include "controller/run/stalls.h"
@@ -34,6 +35,7 @@ struct result_agent {
     bool same_clock;
     int64_t clock_offset_ns;
     uint64_t clock_error_ns;
+    struct drift drift;
     int64_t start_error_ns; /* true start - asked start; valid when started */
     bool started;
     bool checked;        /* sum(deltas) == cumulative was proven */

@@ -43,6 +43,8 @@ void result_agents_fill(struct result *r, const struct coordinator *c)
         const struct coord_agent_info *info = coordinator_agent(c, i);
         struct result_agent *a = &r->agents[i];
         a->left_out = info->state == COORD_REFUSED && info->part.weight == 0;
+        a->drift = info->drift;
+        drift_end(&a->drift);
         a->times_late = info->times_late;
         a->longest_late_ns = info->longest_late_ns;
         agents[i] = (struct loss_agent){

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -19,7 +20,9 @@
 #define INTERVALS_BOUND      10     /* one in ten intervals over a bound */
 #define WAITED_BOUND         100    /* one in a hundred requests */
 #define FAULTS_BOUND         100
-#define AGENTS_NAMED_MAX     4 /* the agents table has them all */
+#define PHASE_SHARE          5  /* of the gap between two requests: 20 % */
+#define DRIFT_SHARE          10 /* of the interval */
+#define AGENTS_NAMED_MAX     4  /* the agents table has them all */
 #define PERCENT(part, whole) ((whole) > 0 ? 100.0 * (double)(part) / (double)(whole) : 0.0)
 
 static void reason(struct result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -446,8 +449,55 @@ static void warn_lags(struct result *r)
     warn_lag(r, HIST_RECEIVE, "receive", bound_ns);
 }
 
+/* Requests of several agents interleave as planned only while their clocks agree to a fraction of
+ * the gap between two requests. */
+static void warn_phases(struct result *r)
+{
+    uint64_t worst_ns = 0;
+    for (size_t i = 0; i < r->n_agents; i++) {
+        const struct result_agent *a = &r->agents[i];
+        if (a->started && !a->same_clock && a->clock_error_ns > worst_ns)
+            worst_ns = a->clock_error_ns;
+    }
+    if (agents_taking_part(r) < 2 || !has_rate(r))
+        return;
+    uint64_t gap_ns = schedule_due_of_index(&r->plan->rate, 1);
+    if (worst_ns <= gap_ns / PHASE_SHARE)
+        return;
+    char error[UNITS_TEXT], gap[UNITS_TEXT];
+    warning(
+        r,
+        "phases between agents are unsynchronised: the clock error is up to %s, the gap between "
+        "two requests %s; the server may see bursts of up to %zu requests",
+        units_format_latency(worst_ns, error), units_format_latency(gap_ns, gap),
+        agents_taking_part(r));
+}
+
+/* Only where the clocks certainly went apart: the bound of a long way is wide. */
+static void warn_drift(struct result *r)
+{
+    const struct result_agent *worst = NULL;
+    for (size_t i = 0; i < r->n_agents; i++) {
+        const struct result_agent *a = &r->agents[i];
+        if (a->drift.windows > 0 && (uint64_t)llabs(a->drift.max_ns) > a->drift.max_error_ns &&
+            (worst == NULL || llabs(a->drift.max_ns) > llabs(worst->drift.max_ns)))
+            worst = a;
+    }
+    if (worst == NULL || r->plan == NULL ||
+        (uint64_t)llabs(worst->drift.max_ns) <= r->plan->interval_ns / DRIFT_SHARE)
+        return;
+    char moved[UNITS_TEXT], interval[UNITS_TEXT];
+    warning(r,
+            "the clock of agent %.64s moved by %s in the run, more than a tenth of the interval of "
+            "%s: its intervals in the timeline do not fit the others'; totals are not touched",
+            agent_label(worst), units_format_offset(worst->drift.max_ns, moved),
+            units_format_duration(r->plan->interval_ns, interval));
+}
+
 static void warn(struct result *r)
 {
+    warn_phases(r);
+    warn_drift(r);
     warn_left_out(r);
     warn_lags(r);
 }

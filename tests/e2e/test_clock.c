@@ -56,6 +56,12 @@ static void check_agents(json_t *r)
     ck_assert_int_lt(error, 200 * (int64_t)NS_PER_MS);
     ck_assert_msg(llabs(wrong) <= error, "offset %ld ns wrong, bound %ld ns", (long)wrong,
                   (long)error);
+    /* The namespace's clock runs as ours does. */
+    int64_t change = report_int(r, "agents.0.clock.change_ns");
+    int64_t bound = report_int(r, "agents.0.clock.change_error_ns");
+    ck_assert_msg(bound > 0 && llabs(change) <= bound, "moved %ld ns, bound %ld ns", (long)change,
+                  (long)bound);
+    ck_assert(json_is_null(report_at(r, "agents.1.clock.change_ns")));
     ck_assert(json_is_true(report_at(r, "agents.1.clock.same_clock")));
     ck_assert_int_eq(report_int(r, "agents.1.clock.offset_ns"), 0);
     for (int i = 0; i < 2; i++) {

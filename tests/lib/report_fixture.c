@@ -49,6 +49,12 @@ static void fill_agent(struct result_agent *a, size_t i)
     a->same_clock = i == 0;
     a->clock_offset_ns = i == 0 ? 0 : 12400;
     a->clock_error_ns = i == 0 ? 0 : 35000;
+    if (i > 0) {
+        drift_begin(&a->drift, NS_PER_SEC, 12400, 35000);
+        drift_probe(&a->drift, 7 * NS_PER_SEC, 7 * NS_PER_SEC + 45400, 7 * NS_PER_SEC + 45400,
+                    7 * NS_PER_SEC + 60000);
+        drift_end(&a->drift);
+    }
     a->start_error_ns = 9100 + (int64_t)i * 81000;
     a->started = a->checked = true;
 }

@@ -455,6 +455,55 @@ START_TEST(test_warnings)
 END_TEST
 
 /* Where the reasons have said it already, and where nothing was due at an instant. */
+static void check_warning(struct run *run, const char *want)
+{
+    const struct verdict *v = &run->r->verdict;
+    ck_assert_int_eq(v->status, STATUS_VALID);
+    if (want == NULL) {
+        ck_assert_uint_eq(v->n_warnings, 0);
+    } else {
+        ck_assert_uint_eq(v->n_warnings, 1);
+        ck_assert_msg(strstr(v->warnings[0], want) != NULL, "%s", v->warnings[0]);
+    }
+    result_free(run->r);
+}
+
+/* 200 requests a second: 5 ms between two, of which the clock may be wrong by 1 ms. */
+START_TEST(test_phases)
+{
+    for (int i = 0; i < 4; i++) {
+        struct run run;
+        run_make(&run);
+        run.r->agents[1].clock_error_ns = NS_PER_MS + (i > 0);
+        run.r->agents[1].same_clock = i == 2;
+        if (i == 3)
+            run.plan.rate = (struct rate){0, 1};
+        evaluate(&run);
+        check_warning(&run, i == 1 ? "up to 1.00ms, the gap between two requests 5.00ms" : NULL);
+    }
+}
+END_TEST
+
+/* A tenth of an interval is 100 ms; and what may be an error is no drift. */
+START_TEST(test_drift)
+{
+    static const int64_t moved_ms[] = {100, 101, -101, 101};
+    static const uint64_t error_ms[] = {1, 1, 1, 101};
+    for (int i = 0; i < 4; i++) {
+        struct run run;
+        run_make(&run);
+        run.plan.interval_ns = NS_PER_SEC;
+        run.r->agents[1].drift = (struct drift){.windows = 3,
+                                                .max_ns = moved_ms[i] * (int64_t)NS_PER_MS,
+                                                .max_error_ns = error_ms[i] * NS_PER_MS};
+        evaluate(&run);
+        check_warning(&run, i == 1   ? "box1 moved by +101.00ms in the run"
+                            : i == 2 ? "box1 moved by -101.00ms in the run"
+                                     : NULL);
+    }
+}
+END_TEST
+
 START_TEST(test_who_was_left_out_is_told)
 {
     struct run run;
@@ -504,6 +553,8 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_add_loop_test(t, test_table, 0, sizeof rows / sizeof rows[0]);
     tcase_add_test(t, test_warnings);
+    tcase_add_test(t, test_phases);
+    tcase_add_test(t, test_drift);
     tcase_add_test(t, test_who_was_left_out_is_told);
     tcase_add_test(t, test_no_warning_is_needed);
     tcase_add_test(t, test_both_limits_are_told);
