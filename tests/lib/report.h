@@ -15,7 +15,7 @@ int64_t report_int(json_t *report, const char *path);
 const char *report_text_at(json_t *report, const char *path);
 
 /* Every equation of the ledger, for the totals and for each agent, and that the agents add up to
- * the totals. */
+ * the totals. What a lost agent left open is counted as such. */
 void report_check_ledger(json_t *report);
 
 #endif
