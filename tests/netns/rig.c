@@ -207,7 +207,8 @@ static void still_there(struct rig *r, uint64_t until, const char *what)
     if (process_alive(&r->ctl) && clock_mono_ns() < until)
         return;
     char *err = file_read(r->ctl.err_path), *log = file_read(r->agents[0].process.err_path);
-    ck_abort_msg("waiting in vain for \"%s\"; hammer-ctl: %s\nagent 0: %s", what, err, log);
+    ck_abort_msg("waiting in vain for \"%s\"; hammer-ctl: %.2000s\nagent 0: %.4000s", what, err,
+                 log);
 }
 
 void rig_wait_log(struct rig *r, size_t agent, const char *text)
@@ -309,7 +310,8 @@ void rig_check_next(struct rig *r, uint64_t within_ms)
         process_end(&p);
         rig_sleep(100);
     }
-    ck_assert_msg(code == 0 || code == 4, "the next run: exit code %d: %s%s", code, p.out, p.err);
+    ck_assert_msg(code == 0 || code == 4, "the next run: exit code %d: %.2000s%.2000s", code, p.out,
+                  p.err);
     json_t *report = report_parse(p.out);
     report_check_ledger(report);
     ck_assert_int_eq(report_int(report, "totals.ok"), 10);

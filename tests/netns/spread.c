@@ -122,7 +122,7 @@ static bool wanted(const char *name, int argc, char **argv)
 
 int spread_main(const struct spread_case *cases, size_t n, int argc, char **argv)
 {
-    struct spread s = {.width = setting("HAMMER_FAULT_WIDTH", 12, WIDTH_MAX)};
+    struct spread s = {.width = setting("HAMMER_FAULT_WIDTH", 16, WIDTH_MAX)};
     size_t repeat = setting("HAMMER_FAULT_REPEAT", 1, 10000);
     const char *missing = netns_missing();
     if (missing != NULL) {

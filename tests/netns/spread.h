@@ -10,7 +10,7 @@
  * each in a process of its own with its own namespaces:
  *   HAMMER_FAULT_REPEAT=N   each case N times (default 1); the number comes to the case as
  *                           spread_repetition
- *   HAMMER_FAULT_WIDTH=N    so many at once (default 12)
+ *   HAMMER_FAULT_WIDTH=N    so many at once (default 16)
  *   PROGRAM NAME...         only cases whose name begins with one of them
  * Returns main's code: 77 with the reason printed when this machine has no namespaces.
  */

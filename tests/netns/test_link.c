@@ -29,7 +29,8 @@ static void done(struct rig *r, json_t *report)
 static json_t *good_report(struct rig *r)
 {
     int code = rig_wait(r, 60000);
-    ck_assert_msg(code == 0 || code == 4, "exit code %d: %s%s", code, r->ctl.out, r->ctl.err);
+    ck_assert_msg(code == 0 || code == 4, "exit code %d: %.2000s%.2000s", code, r->ctl.out,
+                  r->ctl.err);
     return rig_report(r);
 }
 
@@ -158,7 +159,7 @@ static uint64_t lose_agent(struct rig *r, const char *duration, const char *on_l
     cable_pull(r->cables[1]);
     uint64_t at = clock_mono_ns();
     int code = rig_wait(r, 60000);
-    ck_assert_msg(code == 3, "exit code %d: %s%s", code, r->ctl.out, r->ctl.err);
+    ck_assert_msg(code == 3, "exit code %d: %.2000s%.2000s", code, r->ctl.out, r->ctl.err);
     return at;
 }
 
