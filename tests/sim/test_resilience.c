@@ -18,8 +18,12 @@
  * HAMMER_SIM_ONE=NAME plays that one alone, HAMMER_SIM_TRACE=1 shows it step by step.
  */
 
-#define ROUNDS 500 /* of each story */
-#define PARTS  4
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ROUNDS 100 /* of each story */
+#else
+#define ROUNDS 500
+#endif
+#define PARTS 4
 
 /* --- what must hold --------------------------------------------------------------------------- */
 

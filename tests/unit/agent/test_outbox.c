@@ -130,8 +130,8 @@ START_TEST(test_memory_is_bounded)
         struct snapshot *s = numbered(++given);
         for (uint32_t stage = 1; stage <= 8; stage++)
             for (uint64_t v = 1; v <= 5000; v++)
-                hist_record(series_hist(snapshot_series(s, stage, ""), HIST_SEND_LAG),
-                            v * v * 1000, 1 + v % 3);
+                hist_record(series_hist(snapshot_series(s, stage, ""), HIST_SEND_LAG), v * v * 1000,
+                            1 + v % 3);
         ck_assert_int_eq(outbox_add(o, s), ERR_OK);
     }
     uint64_t last = outbox_last_seq(o);
