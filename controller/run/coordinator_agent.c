@@ -292,7 +292,7 @@ static void on_armed(struct coordinator *c, size_t i, const struct coord_event *
     coord_await_start(c, i, c->t0_ns);
 }
 
-static void began(struct coordinator *c, size_t i, uint64_t started_ns)
+void coord_began(struct coordinator *c, size_t i, uint64_t started_ns)
 {
     struct coord_agent_info *info = &c->agents[i].info;
     if (started_ns == 0)
@@ -305,7 +305,7 @@ static void began(struct coordinator *c, size_t i, uint64_t started_ns)
 static void running(struct coordinator *c, size_t i, uint64_t started_ns, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
-    began(c, i, started_ns);
+    coord_began(c, i, started_ns);
     if (a->info.state != COORD_ARMED)
         return;
     coord_move(a, COORD_RUNNING);
@@ -379,7 +379,7 @@ static void collected(struct coordinator *c, size_t i, const struct coord_event 
     a->info.uncollected = false;
     a->load_ns = ev->now_ns;
     a->info.end_reason = ev->msg->final.reason;
-    began(c, i, ev->msg->final.started_ns);
+    coord_began(c, i, ev->msg->final.started_ns);
     coord_emit_agent(c, COORD_FINAL, i, ev->msg);
     coord_note(c, "agent %s: what it did until it stopped has been collected", coord_address(c, i));
     coord_release(c, i);

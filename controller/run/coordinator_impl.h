@@ -150,6 +150,8 @@ bool coord_terminal(const struct coord_agent *a);
  */
 
 void coord_move(struct coord_agent *a, enum coord_agent_state to);
+/* Its true start, agent's clock; 0 = not known yet. */
+void coord_began(struct coordinator *c, size_t i, uint64_t started_ns);
 void coord_emit_agent(struct coordinator *c, enum coord_action_kind kind, size_t i,
                       const struct msg *m);
 void coord_send(struct coordinator *c, size_t i, struct msg *m);

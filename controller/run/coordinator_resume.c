@@ -23,10 +23,19 @@ static void take_over(struct coord_agent *a, const struct coord_resume_agent *fr
     info->error_ns = from->error_ns;
     info->rtt_ns = 2 * from->error_ns;
     info->at_ns = from->at_ns;
-    info->started_ns = from->started_ns;
     info->last_seq = a->known_seq = from->last_seq;
     info->end_reason = from->end_reason;
     a->ended_ns = from->ended_ns;
+}
+
+/* In no run does an agent begin at its end: no move leads there. */
+static void place(struct coordinator *c, size_t i, enum coord_agent_state state)
+{
+    struct coord_agent *a = &c->agents[i];
+    sm_init(&a->sm, a->sm.table, COORD_STATES, state, coord_address(c, i));
+    c->in_state[a->info.state]--;
+    c->in_state[state]++;
+    a->info.state = state;
 }
 
 void coord_resume(struct coordinator *c, const struct coord_resume *r)
@@ -44,12 +53,9 @@ void coord_resume(struct coordinator *c, const struct coord_resume *r)
         take_over(a, from);
         a->closed = !from->armed || from->over; /* was never opened */
         a->info.uncollected = !a->closed;
-        if (!from->armed)
-            a->info.state = COORD_REFUSED;
-        else if (from->over)
-            a->info.state = COORD_DONE;
-        if (coord_terminal(a)) /* in no run does an agent begin like that: no move leads there */
-            sm_init(&a->sm, a->sm.table, COORD_STATES, a->info.state, coord_address(c, i));
+        coord_began(c, i, from->started_ns);
+        if (!from->armed || from->over)
+            place(c, i, from->armed ? COORD_DONE : COORD_REFUSED);
     }
 }
 
@@ -93,7 +99,7 @@ void coord_welcome_back(struct coordinator *c, size_t i, const struct coord_even
     }
     coord_describe(c, i, w);
     a->info.at_ns = w->at_ns;
-    a->info.started_ns = w->started_ns;
+    coord_began(c, i, w->started_ns);
     a->ping_ns = ev->now_ns; /* renews the lease */
     if (w->state == AGENT_ARMED) {
         coord_await_start(c, i, c->t0_ns > ev->now_ns ? c->t0_ns : ev->now_ns);
