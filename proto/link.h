@@ -64,6 +64,9 @@ enum err link_listen(struct loop *loop, const char *url, const struct link_optio
                      struct errmsg *msg) MUST_CHECK;
 /* URL with the real port (for :0). */
 const char *link_listener_url(const struct link_listener *l);
+/* Is the address that was really bound one that only this machine reaches? A name may have resolved
+ * to another one than when it was looked up before. */
+bool link_listener_local(const struct link_listener *l);
 void link_listener_close(struct link_listener *l);
 
 /* Starts connecting; LINK_UP or LINK_DOWN follows within timeout_ms. An unusable URL fails at once.

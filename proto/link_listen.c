@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -211,6 +212,20 @@ enum err link_listen(struct loop *loop, const char *url, const struct link_optio
 const char *link_listener_url(const struct link_listener *l)
 {
     return l->url;
+}
+
+bool link_listener_local(const struct link_listener *l)
+{
+    static const uint8_t mapped[13] = {[10] = 0xff, 0xff, 127}, self[16] = {[15] = 1};
+    nng_sockaddr sa = {0};
+    if (nng_stream_listener_get_addr(l->nng, NNG_OPT_LOCADDR, &sa) != 0)
+        return false;
+    if (sa.s_family == NNG_AF_INET)
+        return (ntohl(sa.s_in.sa_addr) >> 24) == 127;
+    if (sa.s_family == NNG_AF_INET6)
+        return memcmp(sa.s_in6.sa_addr, self, sizeof self) == 0 ||
+               memcmp(sa.s_in6.sa_addr, mapped, sizeof mapped) == 0;
+    return sa.s_family == NNG_AF_IPC;
 }
 
 void link_listener_close(struct link_listener *l)

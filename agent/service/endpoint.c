@@ -322,6 +322,19 @@ static void on_timer(void *arg)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
+/* listen_check asked what the name stands for, and then nng asked again. */
+static enum err check_reach(const struct endpoint *s, const struct endpoint_config *cfg,
+                            struct errmsg *msg)
+{
+    if (cfg->insecure || link_url_tls(cfg->url) || link_listener_local(s->listener))
+        return ERR_OK;
+    return errmsg_set(
+        msg, ERR_REFUSED,
+        "--listen %.100s: it stands for an address now that other machines reach; "
+        "accepted without TLS is one of this machine only, such as tcp://127.0.0.1:7400",
+        cfg->url);
+}
+
 enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, struct errmsg *msg)
 {
     struct endpoint *s = mem_calloc(1, sizeof *s);
@@ -368,6 +381,8 @@ enum err endpoint_new(const struct endpoint_config *cfg, struct endpoint **out, 
     enum err e = info_new(&ic, &s->info, msg);
     if (e == ERR_OK)
         e = link_listen(cfg->loop, cfg->url, &lo, on_accept, s, &s->listener, msg);
+    if (e == ERR_OK)
+        e = check_reach(s, cfg, msg);
     if (e != ERR_OK) {
         endpoint_free(s);
         return e;

@@ -69,12 +69,51 @@ START_TEST(test_trickling_is_not_hello)
 }
 END_TEST
 
+/* Whatever was thought of the URL: what is bound decides, and only who says so is open to all. */
+START_TEST(test_reach)
+{
+    static const struct {
+        const char *url;
+        bool insecure;
+        enum err e;
+    } rows[] = {
+        {"tcp://127.0.0.1:0", false, ERR_OK}, {"tcp://127.9.9.9:0", false, ERR_OK},
+        {"tcp://localhost:0", false, ERR_OK}, {"tcp://0.0.0.0:0", false, ERR_REFUSED},
+        {"tcp://*:0", false, ERR_REFUSED},    {"tcp://[::ffff:127.0.0.1]:0", false, ERR_OK},
+        {"tcp://[::]:0", false, ERR_REFUSED}, {"tcp://0.0.0.0:0", true, ERR_OK},
+    };
+    struct loop *loop;
+    struct policy policy;
+    link_block_signals();
+    policy_loopback_only(&policy);
+    ck_assert_int_eq(loop_new(&loop, NULL), ERR_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct endpoint *s = NULL;
+        struct errmsg msg = {{0}};
+        if (strchr(rows[i].url, '[') != NULL && access("/proc/net/if_inet6", R_OK) != 0)
+            continue;
+        struct endpoint_config cfg = {.loop = loop,
+                                      .policy = &policy,
+                                      .url = rows[i].url,
+                                      .insecure = rows[i].insecure,
+                                      .name = "a1"};
+        enum err e = endpoint_new(&cfg, &s, &msg);
+        ck_assert_msg(e == rows[i].e, "%s: %s: %s", rows[i].url, err_str(e), msg.text);
+        ck_assert(e == ERR_OK || strstr(msg.text, rows[i].url) != NULL);
+        endpoint_free(s);
+    }
+    loop_finish(loop);
+    loop_free(loop);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("endpoint");
     TCase *t = tcase_create("endpoint");
     tcase_set_timeout(t, 20);
     tcase_add_test(t, test_trickling_is_not_hello);
+    tcase_add_test(t, test_reach);
     suite_add_tcase(s, t);
     return check_main(s);
 }
