@@ -240,6 +240,13 @@ enum err link_tls_reload(struct link_tls *t, struct errmsg *msg)
     enum err e = load(t, &fresh, &ends, msg);
     if (e != ERR_OK)
         return e;
+    if (t->pems.crl != NULL && fresh.crl == NULL) { /* or a lost file would pardon everybody */
+        wipe_all(&fresh);
+        return errmsg_set(
+            msg, ERR_NOT_FOUND,
+            "%s: the list of revoked certificates is gone; only a restart goes without",
+            t->files.crl);
+    }
     wipe_all(&t->pems);
     t->pems = fresh;
     t->ends = ends;

@@ -26,7 +26,8 @@ struct link_tls_files {
     const char *ca;   /* certificates that are trusted */
     const char *cert; /* own certificate */
     const char *key;  /* own private key */
-    const char *crl;  /* revoked ones; NULL = none. A file that does not exist counts as none */
+    const char *crl;  /* revoked ones; NULL = none. A file that does not exist counts as none at
+                         first, but a list that was there may not go */
 };
 
 /* Reads and checks the files; errors name the file and what is wrong with it. ERR_NOT_FOUND: a file

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/service/agent_options.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,14 @@ static void fill_defaults(struct agent_options *o)
     default_audit(o);
 }
 
+/* Whoever names a list wants it to count; the default one may be missing. */
+static enum err check_crl(const struct agent_options *o, struct errmsg *msg)
+{
+    if (o->tls_crl == NULL || access(o->tls_crl, F_OK) == 0)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_NOT_FOUND, "--tls-crl %.200s: %s", o->tls_crl, strerror(errno));
+}
+
 enum err agent_options_read(struct agent_options *o, int argc, char *const *argv,
                             struct errmsg *msg)
 {
@@ -228,6 +237,8 @@ enum err agent_options_read(struct agent_options *o, int argc, char *const *argv
         e = read_file(&first, o, msg);
     if (e == ERR_OK)
         e = read_argv(o, argc, argv, msg);
+    if (e == ERR_OK)
+        e = check_crl(o, msg);
     if (e == ERR_OK)
         fill_defaults(o);
     agent_options_clear(&first);

@@ -102,6 +102,13 @@ START_TEST(test_certificates)
     ck_assert_str_eq(o.tls_crl, "/etc/hammer/pki/crl.pem");
     snprintf(path, sizeof path, "%s/agent.key", dir);
     ck_assert_str_eq(o.tls_key, path);
+    snprintf(path, sizeof path, "%s/crl.pem", dir);
+    agent_options_clear(&o);
+    ck_assert_int_eq(read_with("--tls-crl", path, NULL, NULL), ERR_NOT_FOUND);
+    ck_assert_msg(strstr(msg.text, path) != NULL, "%s", msg.text);
+    write_file(path, "");
+    agent_options_clear(&o);
+    ck_assert_int_eq(read_with("--tls-crl", path, NULL, NULL), ERR_OK);
 }
 END_TEST
 

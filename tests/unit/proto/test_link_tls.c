@@ -283,6 +283,8 @@ START_TEST(test_reload_with_a_broken_file_keeps_the_old)
     const char *path = test_pki_path(f.pki, files[_i]);
     snprintf(kept, sizeof kept, "%s.kept", path);
     ck_assert_int_eq(rename(path, kept), 0);
+    ck_assert_int_eq(link_tls_reload(f.tls.agent, &msg), ERR_NOT_FOUND);
+    ck_assert_msg(strstr(msg.text, path) != NULL, "%s", msg.text);
     test_pki_write(f.pki, files[_i], "-----BEGIN NOTHING-----\n");
     ck_assert_int_eq(link_tls_reload(f.tls.agent, &msg), ERR_INVALID);
     ck_assert_msg(strstr(msg.text, path) != NULL, "%s", msg.text);
