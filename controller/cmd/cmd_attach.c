@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "common/host.h"
 #include "common/log.h"
 #include "controller/cmd/cmd.h"
 #include "controller/cmd/runs_options.h"
@@ -12,7 +13,10 @@ static enum err take_plan(struct run_options *o, const struct journal_run *recor
                           struct errmsg *msg)
 {
     plan_clear(&o->plan);
-    return plan_decode(record->plan.data, record->plan.len, &o->plan, msg);
+    enum err e = plan_decode(record->plan.data, record->plan.len, &o->plan, msg);
+    if (e == ERR_OK && o->plan.headers.n > 0)
+        host_no_core_files();
+    return e;
 }
 
 static int take_over(struct run_options *o, const char *folder, const char *name,

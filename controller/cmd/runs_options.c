@@ -8,12 +8,13 @@
 
 #include "common/mem.h"
 #include "common/option_help.h"
-#include "common/units.h"
+#include "common/redact.h"
 
 _Static_assert(offsetof(struct runs_options, run) == 0, "run's rows use the same offsets");
 
-#define ROWS_MAX 40
-#define TLS      "tls-ca tls-cert tls-key tls-crl "
+#define ROWS_MAX   40
+#define WORD_SHOWN 200
+#define TLS        "tls-ca tls-cert tls-key tls-crl "
 
 static const struct {
     const char *names; /* those of run's flags */
@@ -70,12 +71,12 @@ void runs_options_help(enum runs_command command)
 
 static enum err take_which(struct runs_options *o, const char *word, struct errmsg *msg)
 {
-    char shown[UNITS_SHOWN];
+    char shown[WORD_SHOWN];
     size_t len = strspn(word, "0123456789abcdefABCDEF");
+    redact_url(word, shown, sizeof shown);
     if (len == 0 || len >= sizeof o->which || word[len] != '\0')
         return errmsg_set(msg, ERR_INVALID,
-                          "%s: accepted is the id of a run or its first digits (0-9, a-f)",
-                          units_format_shown(word, shown));
+                          "%s: accepted is the id of a run or its first digits (0-9, a-f)", shown);
     for (size_t i = 0; i <= len; i++)
         o->which[i] = (char)tolower((unsigned char)word[i]);
     return ERR_OK;
@@ -84,9 +85,12 @@ static enum err take_which(struct runs_options *o, const char *word, struct errm
 static enum err check(enum runs_command command, struct runs_options *o, const char *const *rest,
                       size_t n_rest, struct errmsg *msg)
 {
-    if (n_rest > 1)
-        return errmsg_set(msg, ERR_INVALID, "%s: accepted is hammer-ctl %s", rest[1],
+    char shown[WORD_SHOWN];
+    if (n_rest > 1) {
+        redact_url(rest[1], shown, sizeof shown);
+        return errmsg_set(msg, ERR_INVALID, "%s: accepted is hammer-ctl %s", shown,
                           commands[command].usage);
+    }
     if (n_rest == 1) {
         enum err e = take_which(o, rest[0], msg);
         if (e != ERR_OK)

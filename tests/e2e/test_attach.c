@@ -308,6 +308,29 @@ START_TEST(test_names)
 }
 END_TEST
 
+/* The plan's secrets are in the journal, and nowhere else. */
+START_TEST(test_secret)
+{
+    char id[33], path[200];
+    struct process p;
+    setenv("HAMMER_HEADER", "X-Plain: s3cr3t-of-the-test", 1);
+    orphan("100", "2", id);
+    unsetenv("HAMMER_HEADER");
+    snprintf(path, sizeof path, "/bin/grep -rlq s3cr3t-of-the-test %s", state);
+    ck_assert_int_eq(system(path), 0);
+    ck_assert_int_eq(ctl(&p, "status", NULL, NULL, NULL), 0);
+    ck_assert_ptr_null(strstr(p.out, "s3cr3t"));
+    process_end(&p);
+    int code = ctl(&p, "attach", id, "--json", "-v");
+    ck_assert_msg(code == 0 || code == 4, "%d %s", code, p.err);
+    ck_assert_msg(strstr(p.out, "X-Plain") != NULL && strstr(p.out, "s3cr3t") == NULL, "%s", p.out);
+    ck_assert_ptr_null(strstr(p.err, "s3cr3t"));
+    process_end(&p);
+    ck_assert_int_ne(system(path), 0);
+    check_no_journal();
+}
+END_TEST
+
 /* --- stopped from elsewhere ----------------------------------------------------------------- */
 
 START_TEST(test_stop_from_another_machine)
@@ -465,6 +488,7 @@ int main(void)
     tcase_add_test(t, test_killed_again);
     tcase_add_test(t, test_one_agent_gone);
     tcase_add_test(t, test_names);
+    tcase_add_test(t, test_secret);
     tcase_add_test(t, test_stop_from_another_machine);
     tcase_add_test(t, test_stop_an_orphan);
     tcase_add_test(t, test_force);

@@ -26,7 +26,7 @@ static const struct {
     {{"version"}, 0, "hammer-ctl ", ""},
     {{"--version"}, 0, "hammer-ctl ", ""},
     {{NULL}, 1, "", "usage: hammer-ctl COMMAND"},
-    {{"rum"}, 1, "", "rum: no such command; accepted are run, agents, "},
+    {{"rum"}, 1, "", "rum: no such command; accepted are run, status, "},
     {{"-t2", "-c10", URL}, 1, "", "-t2: no command; did you mean hammer-ctl run"},
     {{URL}, 1, "", "did you mean hammer-ctl run"},
     {{"run"}, 1, "", "the URL is missing"},
