@@ -23,6 +23,8 @@ struct rig {
     uint64_t hello_seq[AGENTS]; /* ack_seq of the last HELLO */
     bool forced, prepared, finished;
     unsigned stops[AGENTS];
+    bool pinged[AGENTS], silent;
+    enum agent_state says[AGENTS]; /* in PONG */
 };
 
 static struct rig rig;
@@ -37,6 +39,7 @@ static void on_send(struct rig *r, size_t i, const struct msg *m)
     r->prepared = r->prepared || m->type == MSG_PREPARE;
     r->stops[i] += m->type == MSG_STOP;
     r->byes[i] += m->type == MSG_BYE;
+    r->pinged[i] = r->pinged[i] || m->type == MSG_PING;
 }
 
 static void on_action(void *arg, const struct coord_action *a)
@@ -129,6 +132,7 @@ static struct msg welcome_of(size_t i, enum agent_state state)
 
 static void greet(size_t i, const struct msg *welcome)
 {
+    rig.says[i] = (enum agent_state)welcome->welcome.state;
     step((struct coord_event){.kind = COORD_EV_UP, .agent = i});
     message(i, welcome);
 }
@@ -155,13 +159,25 @@ static void final(size_t i, uint64_t last_seq, enum end_reason reason)
     message(i, &m);
 }
 
-/* Deadline after deadline, as long as nothing else happens. */
+static void pong(size_t i)
+{
+    struct msg m = {.type = MSG_PONG};
+    m.pong.state = rig.says[i];
+    m.pong.started_ns = T0 + 5;
+    rig.pinged[i] = false;
+    message(i, &m);
+}
+
+/* Deadline after deadline, as long as nothing else happens; pings are answered unless `silent`. */
 static void wait_until(uint64_t until_ns)
 {
     while (!rig.finished && coordinator_deadline(rig.c) <= until_ns) {
         uint64_t next = coordinator_deadline(rig.c);
         rig.now_ns = next > rig.now_ns ? next : rig.now_ns + 1;
         step((struct coord_event){.kind = COORD_EV_TICK});
+        for (size_t i = 0; i < AGENTS && !rig.silent; i++)
+            if (rig.pinged[i])
+                pong(i);
     }
     rig.now_ns = until_ns > rig.now_ns ? until_ns : rig.now_ns;
 }
@@ -392,6 +408,7 @@ START_TEST(test_lost_again)
     greet_in(0, AGENT_RUNNING);
     greet_in(1, AGENT_RUNNING);
     final(1, 2, END_FINISHED);
+    rig.silent = true;
     wait_until(rig.now_ns + 60 * NS_PER_SEC);
     check_outcome(COORD_PARTIAL);
     ck_assert_int_eq(state_of(0), COORD_LOST);
