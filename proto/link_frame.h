@@ -15,7 +15,7 @@
  */
 
 #define FRAME_HEADER 4
-#define FRAME_BUFFER (64u << 10) /* read buffer of an idle link */
+#define FRAME_BUFFER (8u << 10) /* read buffer of an idle link; a snapshot fits as a rule */
 
 /* --- cutting frames out of what was read --------------------------------------------------------
  */

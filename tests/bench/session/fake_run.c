@@ -9,7 +9,7 @@
 #include "proto/schedule.h"
 #include "tests/bench/lib/self.h"
 
-#define DRAWS      8192 /* latencies that requests take in turn, each a little different */
+#define DRAWS      FAKE_RUN_DISTINCT_MAX /* latencies that requests take in turn */
 #define MEDIAN_NS  20e6
 #define SIGMA      0.5
 #define SLOW_EVERY 100 /* one of so many is ten times as slow */
@@ -36,6 +36,8 @@ static struct {
     struct snapshot *sum;
     uint64_t rng;
     uint64_t draws[DRAWS];
+    uint32_t distinct; /* of them are used */
+    bool vary;         /* each time a little different */
 } shared;
 
 static uint64_t next_random(uint64_t *rng) /* splitmix64 */
@@ -51,11 +53,13 @@ static double uniform(uint64_t *rng)
     return ((double)(next_random(rng) >> 11) + 0.5) / 9007199254740992.0;
 }
 
-void fake_run_init(struct board *board, struct snapshot *sum, uint64_t seed)
+void fake_run_init(struct board *board, struct snapshot *sum, uint64_t seed, uint32_t distinct)
 {
     shared.board = board;
     shared.sum = sum;
     shared.rng = seed;
+    shared.distinct = distinct > 0 && distinct < DRAWS ? distinct : DRAWS;
+    shared.vary = distinct == 0;
     for (size_t i = 0; i < DRAWS; i++) { /* log-normal, by Box and Muller */
         double r = sqrt(-2 * log(uniform(&shared.rng)));
         double z = r * cos(2 * 3.14159265358979 * uniform(&shared.rng));
@@ -74,8 +78,12 @@ static void answer(struct run *r, struct series *s, uint64_t n)
     struct hist *receive = series_hist(s, HIST_RECEIVE);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t random = next_random(&r->rng);
-        uint64_t latency = shared.draws[random % DRAWS] + (random >> 48);
-        uint64_t lag = shared.draws[(random >> 16) % DRAWS] / 1000;
+        uint64_t latency = shared.draws[random % shared.distinct];
+        uint64_t lag = shared.draws[random % shared.distinct] / 1000;
+        if (shared.vary) {
+            latency += random >> 48;
+            lag = shared.draws[(random >> 16) % DRAWS] / 1000;
+        }
         bool waits = (random >> 32) % SLOW_EVERY == 0;
         hist_record(corrected, latency + lag, 1);
         hist_record(uncorrected, latency, 1);

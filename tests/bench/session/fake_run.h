@@ -11,9 +11,12 @@
  * a real agent makes them. One thread.
  */
 
+#define FAKE_RUN_DISTINCT_MAX 8192
+
 /* The only user of fake_run_ops in this process: they carry no argument of their own. `sum` gets
- * every run's total added when it ends. Both outlive the runs. */
-void fake_run_init(struct board *board, struct snapshot *sum, uint64_t seed);
+ * every run's total added when it ends. Both outlive the runs. With `distinct`
+ * only so many latencies exist, so that histograms are soon as large as they get; 0 = any. */
+void fake_run_init(struct board *board, struct snapshot *sum, uint64_t seed, uint32_t distinct);
 const struct run_ops *fake_run_ops(void);
 
 #endif

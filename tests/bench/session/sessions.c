@@ -108,7 +108,7 @@ _Noreturn void sessions_run(const struct sessions_config *cfg)
     policy_loopback_only(&s.policy);
     if (cfg->tls != NULL)
         open_tls(&s, cfg->tls);
-    fake_run_init(cfg->board, s.sum, cfg->seed);
+    fake_run_init(cfg->board, s.sum, cfg->seed, cfg->distinct);
     FILE *addresses = begin_file(cfg->addresses, temporary, sizeof temporary);
     listen_all(&s, cfg, addresses);
     end_file(addresses, temporary, cfg->addresses);

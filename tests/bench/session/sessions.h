@@ -18,6 +18,7 @@ struct sessions_config {
     const char *sum;       /* file, written at the end: snapshot_encode of what all have sent */
     struct board *board;
     uint64_t seed;
+    uint32_t distinct; /* latencies that exist; 0 = any */
 };
 
 /* Serves until SIGTERM, then ends the process. Call it in a fresh process. */
