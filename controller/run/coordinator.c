@@ -477,11 +477,19 @@ static void handle(struct coordinator *c, const struct coord_event *ev)
     }
 }
 
+/* Did a timer come late, or a message wait for us? */
+static bool overslept(const struct coordinator *c, const struct coord_event *ev)
+{
+    if (ev->kind == COORD_EV_MESSAGE && ev->now_ns > clock_add(ev->rx_ns, COORD_OVERSLEPT_NS))
+        return true;
+    return ev->now_ns > clock_add(coordinator_deadline(c), COORD_OVERSLEPT_NS);
+}
+
 void coordinator_step(struct coordinator *c, const struct coord_event *ev)
 {
     if (c->phase == PHASE_OVER)
         return;
-    if (ev->now_ns > clock_add(coordinator_deadline(c), COORD_OVERSLEPT_NS))
+    if (overslept(c, ev))
         coord_overslept(c, ev->now_ns);
     handle(c, ev);
     advance(c, ev->now_ns);

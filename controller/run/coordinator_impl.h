@@ -227,7 +227,7 @@ void coord_reshared(struct coordinator *c, size_t i, const struct coord_event *e
 
 /* Whatever is due at any agent. */
 void coord_tick(struct coordinator *c, uint64_t now_ns);
-/* We were stopped, or starved: what agents have said meanwhile is still to be read. */
+/* We were stopped, starved or too slow: what agents have said meanwhile is still to be read. */
 void coord_overslept(struct coordinator *c, uint64_t now_ns);
 /* Brings due_ns up to date; the last word of a step. */
 void coord_settle(struct coordinator *c);
