@@ -59,6 +59,7 @@ static void dial(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     stop_asking(c, i);
+    c->due_ns[i] = 0;
     bool hasty = a->info.state >= COORD_HELD && !a->salvage; /* its lease is running */
     a->dialled_ns = now_ns;
     a->redial_ns = NS_NEVER;
@@ -72,9 +73,13 @@ static void give_places(struct coordinator *c, bool tls, uint64_t now_ns)
 {
     size_t most = tls ? COORD_HANDSHAKES_MAX : COORD_DIALS_MAX;
     uint64_t free_ns = NS_NEVER;
-    size_t n = taken(c, tls, now_ns, &free_ns), i;
-    for (; n < most && (i = longest_waiting(c, tls)) < c->n; n++)
+    size_t i;
+    for (size_t n = taken(c, tls, now_ns, &free_ns); n < most; n++) {
+        if ((i = longest_waiting(c, tls)) == c->n)
+            return;
         dial(c, i, now_ns);
+        free_ns = place_until(&c->agents[i]) < free_ns ? place_until(&c->agents[i]) : free_ns;
+    }
     if (longest_waiting(c, tls) < c->n && free_ns < c->place_ns)
         c->place_ns = free_ns;
 }
@@ -98,6 +103,7 @@ void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns)
     if (a->info.state == COORD_GREETING)
         coord_move(a, COORD_DIALING);
     a->up = false;
+    c->due_ns[i] = 0;
     a->redial_ns = a->hello_ns = a->quiet_ns = a->deaf_ns = a->attempt_ns = NS_NEVER;
     if (a->asked != 0)
         return;
