@@ -162,11 +162,14 @@ static void on_down(struct member *m, const char *reason)
 {
     char why[384];
     bool hung_up = m->step == STEP_ASKED && strncmp(reason, "TLS", 3) != 0;
-    snprintf(why, sizeof why,
-             hung_up
-                 ? "it hung up without an answer (%.120s): hammer-agent older than this hammer-ctl?"
-                 : "%.380s",
-             reason);
+    bool plain = strncmp(m->survey->cfg->inventory->agents[m->number].url, "tcp:", 4) == 0;
+    snprintf(
+        why, sizeof why,
+        !hung_up ? "%.380s"
+        : plain  ? "it hung up without an answer (%.120s): an agent that wants TLS (NAME@HOST), "
+                   "or older than this hammer-ctl?"
+                : "it hung up without an answer (%.120s): hammer-agent older than this hammer-ctl?",
+        reason);
     fail(m, why);
 }
 

@@ -167,6 +167,11 @@ START_TEST(test_agents_command)
     ck_assert_msg(code == 2, "%d %s", code, p.err);
     ck_assert_msg(strstr(p.err, "not for the name \"load1\"") != NULL, "%s", p.err);
     process_end(&p);
+    const char *plain[] = {"agents", "--agents", agents[0].address, NULL};
+    code = process_run(&p, "hammer-ctl", plain, 30000);
+    ck_assert_msg(code == 2, "%d %s", code, p.err);
+    ck_assert_msg(strstr(p.err, "an agent that wants TLS (NAME@HOST)") != NULL, "%s", p.err);
+    process_end(&p);
 }
 END_TEST
 
