@@ -77,13 +77,18 @@ static void on_reload(int signo, void *arg)
     if (s->endpoint == NULL)
         return;
     notify_reloading(s->notify);
-    setup_reload(s->setup, &replaced);
+    bool all = setup_reload(s->setup, &replaced);
     endpoint_set_policy(s->endpoint, s->setup->policy);
     mem_free(replaced);
     struct errmsg msg = {{0}};
-    if (s->audit != NULL && audit_reopen(s->audit, &msg) != ERR_OK)
+    if (s->audit != NULL && audit_reopen(s->audit, &msg) != ERR_OK) {
         log_error("reload", "%s; the old audit file stays in use", msg.text);
-    log_info("main", "reloaded");
+        all = false;
+    }
+    if (all)
+        log_info("main", "reloaded");
+    else
+        log_warn("main", "reloaded, but for what is said above");
     notify_ready(s->notify);
 }
 

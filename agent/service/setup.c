@@ -70,19 +70,19 @@ void setup_close(struct setup *s)
 
 /* --- reload --------------------------------------------------------------------------------- */
 
-static void keep(const char *what, const struct errmsg *msg)
+static bool keep(const char *what, const struct errmsg *msg)
 {
     log_error("reload", "%s; the old %s in use", msg->text, what);
+    return false;
 }
 
-static void reload_options(struct setup *s)
+static bool reload_options(struct setup *s)
 {
     struct agent_options fresh;
     struct errmsg msg = {{0}};
     if (agent_options_read(&fresh, s->argc, s->argv, &msg) != ERR_OK) {
-        keep("configuration stays", &msg);
         agent_options_clear(&fresh);
-        return;
+        return keep("configuration stays", &msg);
     }
     if (strcmp(fresh.listen, s->options.listen) != 0 ||
         fresh.insecure_listen != s->options.insecure_listen)
@@ -90,34 +90,34 @@ static void reload_options(struct setup *s)
     agent_options_clear(&s->options);
     s->options = fresh;
     log_set_level(agent_options_log_level(&fresh));
+    return true;
 }
 
-static void reload_policy(struct setup *s, struct policy **replaced)
+static bool reload_policy(struct setup *s, struct policy **replaced)
 {
     struct errmsg msg = {{0}};
     struct policy *fresh;
     *replaced = NULL;
-    if (open_policy(&s->options, &fresh, &msg) != ERR_OK) {
-        keep("policy stays", &msg);
-        return;
-    }
+    if (open_policy(&s->options, &fresh, &msg) != ERR_OK)
+        return keep("policy stays", &msg);
     *replaced = s->policy;
     s->policy = fresh;
+    return true;
 }
 
 /* The names of the files do not change: link_tls keeps those of the start. */
-static void reload_tls(struct setup *s)
+static bool reload_tls(struct setup *s)
 {
     struct errmsg msg = {{0}};
     if (s->tls != NULL && link_tls_reload(s->tls, &msg) != ERR_OK)
-        keep("certificates stay", &msg);
+        return keep("certificates stay", &msg);
+    return true;
 }
 
-void setup_reload(struct setup *s, struct policy **replaced)
+bool setup_reload(struct setup *s, struct policy **replaced)
 {
-    reload_options(s);
-    reload_policy(s, replaced);
-    reload_tls(s);
+    bool options = reload_options(s), policy = reload_policy(s, replaced), tls = reload_tls(s);
+    return options && policy && tls;
 }
 
 /* --- --check-config ------------------------------------------------------------------------- */

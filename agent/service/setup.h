@@ -34,9 +34,9 @@ enum err setup_open(struct setup *s, int argc, char *const *argv, struct errmsg 
 void setup_close(struct setup *s);
 
 /* What SIGHUP may change: each of log level, policy and certificates on its own. What cannot be
- * read is logged and stays as it was. A policy that was replaced is given to the caller,
- * to be freed when nothing points to it any more; NULL = none was. */
-void setup_reload(struct setup *s, struct policy **replaced);
+ * read is logged and stays as it was; false = something did. A policy that was replaced is given to
+ * the caller, to be freed when nothing points to it any more; NULL = none was. */
+bool setup_reload(struct setup *s, struct policy **replaced);
 
 /* For --check-config: what the agent would do, one line a thing. */
 void setup_describe(const struct setup *s, FILE *out);

@@ -186,6 +186,7 @@ START_TEST(test_reload_of_a_policy)
     ck_assert_int_eq(run_once(), 2);
     write_file(policy, "max_rate: 1000\nmax_speed: 1\n");
     signal_and_wait("policy.yml:2:1: ");
+    wait_log("reloaded, but for what is said above", 0);
     ck_assert_int_eq(run_once(), 2);
     write_file(policy, "max_rate: 1000\n");
     signal_and_wait("reloaded");
