@@ -328,6 +328,7 @@ static json_t *json_loss(const struct loss *l)
     set(o, "last_to_ns", integer(l->last_to_ns));
     set(o, "scheduled", integer(l->scheduled));
     set(o, "open", integer(l->open));
+    set(o, "overlap", integer(l->overlap));
     set(o, "first_index", integer(l->first_index));
     set(o, "last_index", integer(l->last_index));
     set(o, "count", integer(l->count));

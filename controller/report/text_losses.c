@@ -42,13 +42,16 @@ static void line_known(FILE *out, const struct loss *l)
     text_end(&f);
 }
 
-static void line_missing(FILE *out, const struct loss *l)
+static void line_missing(FILE *out, const struct result_agent *a)
 {
+    const struct loss *l = &a->loss;
+    struct counters c = snapshot_counters(a->total);
     struct text_flow f = text_begin(out, "  missing");
     if (l->count == UINT64_MAX)
         text_words(&f, "unknown: a closed loop has no schedule");
     else if (l->count == 0)
-        text_words(&f, "nothing: all its requests are known");
+        text_item(&f, "", "nothing is unknown; %" PRIu64 " of its requests were not sent",
+                  counters_unsent(&c));
     else
         text_item(&f, "", "%" PRIu64 " requests, its share of number %" PRIu64 " to %" PRIu64,
                   l->count, l->first_index, l->last_index);
@@ -66,6 +69,8 @@ static void line_taken(FILE *out, const struct loss *l)
     else
         text_item(&f, "", "the others sent its share from request %" PRIu64 " (%s) on",
                   l->taken_over_from, units_format_latency(l->taken_ns, at));
+    if (l->overlap > 0)
+        text_item(&f, "; ", "%" PRIu64 " of its scheduled ones are among these", l->overlap);
     text_end(&f);
 }
 
@@ -73,7 +78,7 @@ static size_t intervals_without(const struct result *r, const struct loss *l)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->n_intervals; i++)
-        n += r->intervals[i].agents_lost > 0 && r->intervals[i].to_ns > l->last_to_ns;
+        n += loss_lacks(l, r->intervals[i].from_ns, r->intervals[i].to_ns);
     return n;
 }
 
@@ -81,7 +86,7 @@ static void lost(FILE *out, const struct result *r, const struct result_agent *a
 {
     line_why(out, a);
     line_known(out, &a->loss);
-    line_missing(out, &a->loss);
+    line_missing(out, a);
     line_taken(out, &a->loss);
     size_t without = intervals_without(r, &a->loss);
     if (a->loss.count == 0 || without == 0)

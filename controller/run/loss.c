@@ -81,7 +81,7 @@ void loss_assess(const struct plan *p, const struct loss_agent *agents, size_t n
     out->any = true;
     out->at_ns = a->at_ns;
     out->scheduled = a->scheduled;
-    out->count = 0;
+    out->count = out->overlap = 0;
     out->first_index = out->last_index = UINT64_MAX;
     out->taken_over_from = a->taken_over_from;
     out->taken_ns = UINT64_MAX;
@@ -90,6 +90,8 @@ void loss_assess(const struct plan *p, const struct loss_agent *agents, size_t n
     out->share = share_at_loss(&s);
     if (a->taken_over_from != UINT64_MAX)
         out->taken_ns = schedule_due_of_index(&p->rate, a->taken_over_from);
+    if (a->taken_over_from != UINT64_MAX && a->scheduled > s.count)
+        out->overlap = a->scheduled - s.count;
     uint64_t due = horizon_ns > 0 ? schedule_due_until(&s, horizon_ns - 1) : 0;
     if (schedule_is_closed(&s) && s.count == UINT64_MAX) {
         out->count = UINT64_MAX; /* as many as it would have got done: nobody knows */
@@ -98,6 +100,11 @@ void loss_assess(const struct plan *p, const struct loss_agent *agents, size_t n
         out->first_index = schedule_index(&s, a->scheduled);
         out->last_index = schedule_index(&s, due - 1);
     }
+}
+
+bool loss_lacks(const struct loss *l, uint64_t from_ns, uint64_t to_ns)
+{
+    return l->any && l->count > 0 && to_ns > l->last_to_ns && from_ns < l->taken_ns;
 }
 
 uint64_t loss_missing(const struct plan *p, uint64_t scheduled)

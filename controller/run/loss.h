@@ -29,15 +29,17 @@ struct loss_agent {
 
 /* The ledger of a lost agent. */
 struct loss {
-    bool any;                           /* false: it was not lost, nothing else counts */
-    bool collected;                     /* lost, but what it did until it stopped is known */
-    uint64_t at_ns;                     /* ns after t0 */
-    uint64_t last_seq, last_to_ns;      /* end of what is known of it; 0 = nothing is */
-    uint64_t scheduled;                 /* requests known to have been due */
-    uint64_t open;                      /* of these, how many ended nobody knows how */
-    uint64_t first_index, last_index;   /* global: missing ones lie in between; when count > 0 */
-    uint64_t count;                     /* due but not known to be sent; UINT64_MAX = unknown */
-    double share;                       /* of the rate, at the loss */
+    bool any;                         /* false: it was not lost, nothing else counts */
+    bool collected;                   /* lost, but what it did until it stopped is known */
+    uint64_t at_ns;                   /* ns after t0 */
+    uint64_t last_seq, last_to_ns;    /* end of what is known of it; 0 = nothing is */
+    uint64_t scheduled;               /* requests known to have been due */
+    uint64_t open;                    /* of these, how many ended nobody knows how */
+    uint64_t first_index, last_index; /* global: missing ones lie in between; when count > 0 */
+    uint64_t overlap; /* of scheduled: due there after the others had taken over, so counted twice;
+                         its lease had ended, it sent none of them */
+    uint64_t count;   /* due but not known to be sent; UINT64_MAX = unknown */
+    double share;     /* of the rate, at the loss */
     uint64_t taken_over_from, taken_ns; /* index and its due time; UINT64_MAX = by nobody */
 };
 
@@ -54,6 +56,9 @@ uint64_t loss_horizon(const struct plan *p, const struct loss_agent *agents, siz
  * stays as it is. */
 void loss_assess(const struct plan *p, const struct loss_agent *agents, size_t n, size_t i,
                  uint64_t horizon_ns, struct loss *out);
+
+/* Is load of the lost agent missing between the two instants, after t0? */
+bool loss_lacks(const struct loss *l, uint64_t from_ns, uint64_t to_ns);
 
 /* What the plan wanted to be sent, less what the agents had due. UINT64_MAX: the plan has no known
  * total, or it was a closed loop bounded by time only. */

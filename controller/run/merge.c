@@ -190,7 +190,7 @@ static enum err add_to_row(struct merge *m, size_t agent, const struct snapshot 
     size_t last = first + (s->intervals > 1 ? s->intervals - 1 : 0);
     struct merge_row *row;
     enum err e = row_over(m, first, last, &row);
-    bool late = last < m->closed;
+    bool late = first < m->closed;
     uint64_t replaces = 0;
     if (a->last_row > 0 && m->slots[a->last_row - 1] == row)
         replaces = a->backlog;

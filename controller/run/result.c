@@ -66,18 +66,12 @@ static uint64_t planned_ns(const struct plan *p)
     return counted < ns ? counted : ns;
 }
 
-/* What is known of a lost agent ends with its last interval. */
 static void mark_lost(struct result *r)
 {
-    for (size_t i = 0; i < r->n_agents; i++) {
-        const struct loss *l = &r->agents[i].loss;
-        for (size_t k = r->n_intervals; k > 0 && l->any && l->count > 0; k--) {
-            struct result_interval *row = &r->intervals[k - 1];
-            if (row->to_ns <= l->last_to_ns)
-                break;
-            row->agents_lost++;
-        }
-    }
+    for (size_t i = 0; i < r->n_agents; i++)
+        for (size_t k = 0; r->agents[i].loss.any && k < r->n_intervals; k++)
+            r->intervals[k].agents_lost +=
+                loss_lacks(&r->agents[i].loss, r->intervals[k].from_ns, r->intervals[k].to_ns);
 }
 
 bool result_took_part(const struct result_agent *a)
@@ -88,6 +82,8 @@ bool result_took_part(const struct result_agent *a)
 uint64_t result_missing(const struct result *r)
 {
     struct counters c = snapshot_counters(r->total);
+    for (size_t i = 0; i < r->n_agents; i++)
+        c.scheduled -= r->agents[i].loss.overlap;
     return r->plan != NULL ? loss_missing(r->plan, c.scheduled) : UINT64_MAX;
 }
 

@@ -146,6 +146,40 @@ START_TEST(test_the_others_take_over)
 }
 END_TEST
 
+/* Frozen for longer than its lease, then asked for what it did: the figures are exact. */
+START_TEST(test_what_it_did_is_collected)
+{
+    struct process p;
+    start();
+    const char *args[] = {
+        "run",          "--agents", agent_list,   "-r",      "300",      "-d",
+        "11",           "-c",       "9",          "--lease", "3",        "--json",
+        "-t",           "1",        "--interval", "500ms",   target.url, "--on-agent-loss",
+        "redistribute", NULL};
+    process_start(&p, "hammer-ctl", args);
+    wait_requests(&p, RATE);
+    process_signal(&agents[1].process, SIGSTOP);
+    nanosleep(&(struct timespec){6, 0}, NULL);
+    process_signal(&agents[1].process, SIGCONT);
+    ck_assert_int_eq(process_wait(&p, 40000), 3);
+    json_t *r = report_parse(p.out);
+    report_check_ledger(r);
+    ck_assert_str_eq(report_text_at(r, "agents.1.state"), "lost");
+    ck_assert(json_is_true(report_at(r, "agents.1.loss.collected")));
+    ck_assert(json_is_true(report_at(r, "agents.1.checked")));
+    ck_assert_int_eq(report_int(r, "agents.1.loss.open"), 0);
+    int64_t overlap = report_int(r, "agents.1.loss.overlap");
+    int64_t count = report_int(r, "agents.1.loss.count");
+    ck_assert_int_eq(report_int(r, "totals.scheduled") - overlap + count, 11 * RATE);
+    ck_assert_int_eq(report_int(r, "totals.missing"), count);
+    /* What it counted after its lease it has not sent. */
+    ck_assert_int_le(overlap, report_int(r, "agents.1.totals.unsent"));
+    json_decref(r);
+    process_end(&p);
+    stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("loss");
@@ -153,6 +187,7 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, test_the_others_go_on);
     tcase_add_test(t, test_the_others_take_over);
+    tcase_add_test(t, test_what_it_did_is_collected);
     suite_add_tcase(s, t);
     return check_main(s);
 }

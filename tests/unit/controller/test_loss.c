@@ -228,6 +228,17 @@ START_TEST(test_the_others_take_over)
     ck_assert_uint_eq(l.last_index, 529);
     ck_assert_uint_eq(l.taken_ns, 5300 * NS_PER_MS);
     ck_assert_uint_eq(100 + l.count + a[0].scheduled, 1000);
+    l.last_to_ns = 2 * NS_PER_SEC;
+    ck_assert(!loss_lacks(&l, NS_PER_SEC, 2 * NS_PER_SEC));
+    ck_assert(loss_lacks(&l, 2 * NS_PER_SEC, 3 * NS_PER_SEC));
+    ck_assert(loss_lacks(&l, 5 * NS_PER_SEC, 6 * NS_PER_SEC));
+    ck_assert(!loss_lacks(&l, 6 * NS_PER_SEC, 7 * NS_PER_SEC));
+    /* It was stopped, and what became due meanwhile it counted when it woke up. */
+    a[1].scheduled = 270;
+    loss_assess(&p, a, 2, 1, loss_horizon(&p, a, 2), &l);
+    ck_assert_uint_eq(l.count, 0);
+    ck_assert_uint_eq(l.overlap, 5);
+    ck_assert_uint_eq(a[1].scheduled - l.overlap + a[0].scheduled, 1000);
 }
 END_TEST
 

@@ -111,9 +111,8 @@ START_TEST(test_text_of_a_lost_agent)
                             .last_index = 2998,
                             .count = 749,
                             .share = 0.5,
-                            .taken_over_from = UINT64_MAX};
-    for (size_t i = 3; i < 6; i++)
-        f.r->intervals[i].agents_lost = 1;
+                            .taken_over_from = UINT64_MAX,
+                            .taken_ns = UINT64_MAX};
     f.r->agents[0].state = RESULT_STOPPED;
     f.r->agents[0].clock_offset_ns = -3600 * (int64_t)NS_PER_SEC;
     f.r->agents[0].same_clock = false;
