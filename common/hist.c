@@ -238,6 +238,24 @@ uint64_t hist_count_at(const struct hist *h, uint32_t index)
     return index < h->g.counts_len ? hist_blocks_get(h, index) : 0;
 }
 
+uint64_t hist_count_between(const struct hist *h, uint32_t first, uint32_t last)
+{
+    uint64_t sum = 0;
+    if (h->total == 0)
+        return 0;
+    first = first > h->first ? first : h->first;
+    last = last < h->top ? last : h->top;
+    while (first <= last) {
+        if (first % HIST_BLOCK == 0 && last - first >= HIST_BLOCK - 1) {
+            sum += hist_blocks_sum(h, first / HIST_BLOCK);
+            first += HIST_BLOCK;
+        } else {
+            sum += hist_blocks_get(h, first++);
+        }
+    }
+    return sum;
+}
+
 uint64_t hist_count_above(const struct hist *h, uint64_t v)
 {
     struct hist_cursor c;

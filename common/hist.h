@@ -75,6 +75,8 @@ uint64_t hist_count(const struct hist *h); /* samples */
 uint64_t hist_count_at(const struct hist *h, uint32_t index);
 /* Number of samples in buckets whose low value is > v, that is above the bucket of v. */
 uint64_t hist_count_above(const struct hist *h, uint64_t v);
+/* Samples in the buckets first .. last; last may lie beyond the highest. */
+uint64_t hist_count_between(const struct hist *h, uint32_t first, uint32_t last);
 /* Largest index with a count, 0 when empty. */
 uint32_t hist_top_index(const struct hist *h);
 uint64_t hist_saturated(const struct hist *h);

@@ -19,6 +19,13 @@
             p[i] = (type)from[i];                                                                  \
     } while (0)
 
+#define SUM(type)                                                                                  \
+    do {                                                                                           \
+        const type *p = block;                                                                     \
+        for (size_t i = 0; i < HIST_BLOCK; i++)                                                    \
+            sum += p[i];                                                                           \
+    } while (0)
+
 static void widen_block(const void *from, unsigned width_log2, uint64_t out[HIST_BLOCK])
 {
     if (width_log2 == 0)
@@ -41,6 +48,20 @@ static void narrow_block(void *to, unsigned width_log2, const uint64_t from[HIST
         WRITE(uint32_t);
     else
         WRITE(uint64_t);
+}
+
+static uint64_t sum_block(const void *block, unsigned width_log2)
+{
+    uint64_t sum = 0;
+    if (width_log2 == 0)
+        SUM(uint8_t);
+    else if (width_log2 == 1)
+        SUM(uint16_t);
+    else if (width_log2 == 2)
+        SUM(uint32_t);
+    else
+        SUM(uint64_t);
+    return sum;
 }
 
 static unsigned width_for(uint64_t largest)
@@ -86,6 +107,15 @@ static void put(struct hist_page *page, uint32_t at, const uint64_t counts[HIST_
         page->width_log2[at] = (uint8_t)width;
     }
     narrow_block(page->blocks[at], page->width_log2[at], counts);
+}
+
+uint64_t hist_blocks_sum(const struct hist *h, uint32_t b)
+{
+    const struct hist_page *page = page_of(h, b);
+    uint32_t at = b % HIST_PAGE;
+    if (page == NULL || page->blocks[at] == NULL)
+        return 0;
+    return sum_block(page->blocks[at], page->width_log2[at]);
 }
 
 bool hist_blocks_read(const struct hist *h, uint32_t b, uint64_t out[HIST_BLOCK])

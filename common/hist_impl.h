@@ -37,6 +37,8 @@ struct hist {
 
 /* False = all are 0, `out` is not touched then. */
 bool hist_blocks_read(const struct hist *h, uint32_t b, uint64_t out[HIST_BLOCK]);
+/* Of its counters; 0 where there is none. */
+uint64_t hist_blocks_sum(const struct hist *h, uint32_t b);
 /* Counter by counter; totals and the occupied range are the caller's. */
 void hist_blocks_add(struct hist *h, uint32_t b, const uint64_t add[HIST_BLOCK]);
 /* Every block of `from`, which has the same geometry. */

@@ -9,10 +9,9 @@
 #include "common/student.h"
 
 #define BLOCKS      32
-#define PER_OCTAVE  4
-#define OCTAVES     24
-#define BUCKETS     (PER_OCTAVE * OCTAVES)
-#define FIRST_NS    1024.0
+#define BUCKETS     96
+#define FIRST       1024 /* counters of the default geometry below the first octave */
+#define COUNTERS    256  /* of a quarter of an octave, from there on */
 #define PERCENTILES 3
 #define RATIO       1.25
 #define DISTANCE_NS (100 * NS_PER_US)
@@ -72,17 +71,17 @@ static void fold(struct outliers *o)
     }
 }
 
-static size_t bucket(uint64_t v)
+/* Of the default geometry, which is what snapshots have. What is outside goes to the ends. */
+static uint32_t first_counter(size_t i)
 {
-    double at = v > 0 ? PER_OCTAVE * log2((double)v / FIRST_NS) : 0;
-    if (at <= 0)
-        return 0;
-    return at < BUCKETS - 1 ? (size_t)at : BUCKETS - 1;
+    return i == 0 ? 0 : FIRST + COUNTERS
+    *(uint32_t)i;
 }
 
-static double edge(size_t i)
+static uint32_t last_counter(size_t i)
 {
-    return FIRST_NS * exp2((double)i / PER_OCTAVE);
+    return i == BUCKETS - 1 ? UINT32_MAX : FIRST + COUNTERS
+    *(uint32_t)(i + 1) - 1;
 }
 
 void outliers_add(struct outliers *o, size_t agent, uint64_t from_ns, const struct hist *h)
@@ -94,20 +93,8 @@ void outliers_add(struct outliers *o, size_t agent, uint64_t from_ns, const stru
     if (o->agents[agent] == NULL)
         o->agents[agent] = mem_calloc(1, sizeof *o->agents[agent]);
     uint32_t *into = o->agents[agent]->n[from_ns / o->block_ns];
-    const struct hist_geometry *g = hist_geometry_of(h);
-    uint32_t top = hist_top_index(h);
-    size_t at = 0;
-    uint64_t below = 0; /* values below it belong to bucket `at` */
-    for (uint32_t i = hist_index(g, hist_min(h)); i <= top; i++) {
-        uint64_t n = hist_count_at(h, i), v = hist_low(g, i);
-        if (n == 0)
-            continue;
-        if (v >= below) {
-            at = bucket(v);
-            below = at < BUCKETS - 1 ? (uint64_t)edge(at + 1) : UINT64_MAX;
-        }
-        add_u32(&into[at], n);
-    }
+    for (size_t i = 0; i < BUCKETS; i++)
+        add_u32(&into[i], hist_count_between(h, first_counter(i), last_counter(i)));
 }
 
 /* --- comparing -------------------------------------------------------------------------------- */
@@ -161,12 +148,17 @@ static size_t threshold(const uint64_t *run, double percentile)
     return at;
 }
 
+/* Interpolated inside the bucket. */
 static double value_at(const uint64_t *run, double percentile)
 {
+    struct hist_geometry g = hist_geometry_default();
     double rank = percentile / 100 * (double)sum(run, 0), below = 0;
     for (size_t i = 0; i < BUCKETS; i++) {
-        if (run[i] > 0 && below + (double)run[i] >= rank)
-            return FIRST_NS * exp2(((double)i + (rank - below) / (double)run[i]) / PER_OCTAVE);
+        if (run[i] > 0 && below + (double)run[i] >= rank) {
+            double low = (double)hist_low(&g, FIRST + COUNTERS * (uint32_t)i);
+            double high = (double)hist_low(&g, FIRST + COUNTERS * (uint32_t)(i + 1));
+            return low + (high - low) * (rank - below) / (double)run[i];
+        }
         below += (double)run[i];
     }
     return 0;

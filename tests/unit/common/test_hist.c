@@ -258,6 +258,14 @@ static void check_against_samples(uint64_t *rng, uint64_t *v, size_t n)
         above += hist_low(g, hist_index(g, v[i])) > bound;
     ck_assert_uint_eq(hist_count_above(h, bound), above);
     ck_assert_uint_eq(hist_count_above(h, UINT64_MAX), 0);
+    uint32_t first = hist_index(g, v[check_below(rng, n)]);
+    uint32_t last = first + (uint32_t)check_below(rng, 2000);
+    uint64_t between = 0;
+    for (size_t i = 0; i < n; i++)
+        between += hist_index(g, v[i]) >= first && hist_index(g, v[i]) <= last;
+    ck_assert_uint_eq(hist_count_between(h, first, last), between);
+    ck_assert_uint_eq(hist_count_between(h, 0, UINT32_MAX), n);
+    ck_assert_uint_eq(hist_count_between(h, first + 1, first), 0);
     ck_assert_uint_eq(hist_min(h), v[0]);
     ck_assert_uint_eq(hist_max(h), v[n - 1]);
     ck_assert_uint_eq(hist_min_bucket(h), hist_low(g, hist_index(g, v[0])));
