@@ -340,20 +340,7 @@ uint64_t coord_planned_end(const struct coordinator *c)
 
 static void arm_all(struct coordinator *c, uint64_t now_ns)
 {
-    uint64_t worst = 0;
-    bool local = true;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct coord_agent_info *info = &c->agents[i].info;
-        if (coord_terminal(&c->agents[i]))
-            continue;
-        worst = info->rtt_ns > worst ? info->rtt_ns : worst;
-        local = local && info->same_clock;
-    }
-    uint64_t needed = 4 * worst + COORD_LEAD_AGENT_NS * c->n;
-    uint64_t least = local ? COORD_LEAD_LOCAL_NS : COORD_LEAD_NS;
-    uint64_t lead = needed > least ? needed : least;
-    c->margin_ns = COORD_MARGIN_NS + 2 * worst; /* half of it: the way there and the clock error */
-    c->t0_ns = now_ns + lead;
+    c->t0_ns = now_ns + coord_lead(c);
     c->end_ns = coord_planned_end(c);
     c->phase = PHASE_ARM;
     for (size_t i = 0; i < c->n && c->phase == PHASE_ARM; i++)

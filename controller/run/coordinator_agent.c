@@ -153,6 +153,25 @@ void coord_probe(struct coordinator *c, size_t i, uint64_t now_ns)
     send_probe(c, i, now_ns);
 }
 
+uint64_t coord_lead(struct coordinator *c)
+{
+    uint64_t worst = 0, slowest = 0;
+    bool local = true;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct coord_agent *a = &c->agents[i];
+        if (coord_terminal(a))
+            continue;
+        worst = a->info.rtt_ns > worst ? a->info.rtt_ns : worst;
+        slowest = a->probe_slowest_ns > slowest ? a->probe_slowest_ns : slowest;
+        local = local && a->info.same_clock;
+    }
+    uint64_t needed = 4 * (worst > slowest ? worst : slowest) + COORD_LEAD_AGENT_NS * c->n;
+    uint64_t least = local ? COORD_LEAD_LOCAL_NS : COORD_LEAD_NS;
+    /* Half of it: the way there and the clock error. */
+    c->margin_ns = COORD_MARGIN_NS + (2 * worst > slowest ? 2 * worst : slowest);
+    return needed > least ? needed : least;
+}
+
 void coord_arm(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
@@ -253,6 +272,9 @@ static void on_probe_reply(struct coordinator *c, size_t i, const struct coord_e
     uint64_t *t1 = &a->probe_t1_ns[p->probe % COORD_PROBES_KEPT];
     if (p->t1_ns != *t1 || *t1 == 0 || !clock_estimate_add(&e, *t1, p->t2_ns, p->t3_ns, ev->rx_ns))
         return;
+    uint64_t took_ns = clock_elapsed(*t1, ev->rx_ns), most_ns = COORD_LEAD_LOSSY_NS / 4;
+    if (took_ns > a->probe_slowest_ns)
+        a->probe_slowest_ns = took_ns < most_ns ? took_ns : most_ns;
     *t1 = 0;
     a->info.rtt_ns = e.rtt_ns;
     a->info.offset_ns = e.offset_ns;

@@ -26,6 +26,7 @@
 #define COORD_PROBING_NS     (10 * NS_PER_SEC)
 #define COORD_LEAD_NS        (1 * NS_PER_SEC)
 #define COORD_LEAD_LOCAL_NS  (300 * NS_PER_MS) /* every agent shares our clock: no network */
+#define COORD_LEAD_LOSSY_NS  (5 * NS_PER_SEC)  /* at most so much because packets are lost */
 #define COORD_LEAD_AGENT_NS  (1 * NS_PER_MS)
 #define COORD_ARM_REPEAT_NS  (100 * NS_PER_MS)
 #define COORD_MARGIN_NS      (50 * NS_PER_MS) /* a withdrawal needs that long to arrive */
@@ -83,6 +84,7 @@ struct coord_agent {
     uint8_t epoch[MSG_ID_LEN];
     uint32_t probe, probes_good;             /* number of the one under way; answered ones */
     uint64_t probe_t1_ns[COORD_PROBES_KEPT]; /* by number; 0 = answered */
+    uint64_t probe_slowest_ns;               /* with all that was lost and sent again on the way */
     uint64_t acked_seq;                      /* the highest one that the agent was told of */
     uint64_t ping_t1_ns;                     /* of the last PING */
     uint64_t remote_seq;                     /* last_seq of the latest PONG */
@@ -158,6 +160,10 @@ void coord_send(struct coordinator *c, size_t i, struct msg *m);
 void coord_message(struct coordinator *c, size_t i, const struct coord_event *ev);
 void coord_prepare(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_probe(struct coordinator *c, size_t i, uint64_t now_ns);
+/* How far ahead the start must be for every agent to hear of it and confirm it, and for a
+ * withdrawal (margin_ns before it) to reach them in time: on a way that loses packets some probes
+ * have taken very long. */
+uint64_t coord_lead(struct coordinator *c);
 void coord_arm(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_stop(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t drain_ns,
                 uint64_t answer_ns, const char *reason);
