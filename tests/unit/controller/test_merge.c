@@ -299,10 +299,13 @@ START_TEST(test_very_late_snapshot_is_added_exactly)
     merge_tick(m, (LATE + 1) * INTERVAL, 0);
     for (uint64_t k = 0; k < LATE; k++)
         add_one(m, 1, k + 1, k, 900000 + k, 30);
+    for (size_t a = 0; a < 2; a++)
+        add_one(m, a, LATE + 1, LATE, 1000, 10);
     struct result *r = result_new(2);
     merge_finish(m, r);
     merge_free(m);
-    ck_assert_uint_eq(r->n_intervals, LATE);
+    ck_assert_uint_eq(r->n_intervals, LATE + 1);
+    ck_assert_uint_eq(r->intervals[LATE].agents_late, 0);
     for (uint64_t k = 0; k < LATE; k++) {
         const struct result_latency *l = &r->intervals[k].corrected;
         ck_assert_uint_eq(l->count, 40);

@@ -27,6 +27,7 @@ struct world {
     size_t agents;
     uint64_t samples; /* an interval and agent */
     bool stalls;      /* of the server: all agents have them in the same intervals */
+    bool astray;      /* each agent's path has its own speed in each interval */
     bool wander;      /* the server's speed changes from interval to interval */
     struct kind usual, odd;
     size_t odd_agents; /* the first so many */
@@ -77,8 +78,10 @@ static void run(const struct world *w, struct outlier found[AGENTS_MAX], uint64_
     for (uint64_t k = 0; k < INTERVALS; k++) {
         double speed = w->wander ? exp(0.3 * normal(rng)) : 1;
         bool stalled = w->stalls && check_below(rng, 5) == 0;
-        for (size_t a = 0; a < w->agents; a++)
-            interval(o, w, a, k, speed, stalled, h, rng);
+        for (size_t a = 0; a < w->agents; a++) {
+            double own = w->astray ? exp(0.8 * normal(rng)) : 1;
+            interval(o, w, a, k, speed * own, stalled, h, rng);
+        }
     }
     outliers_find(o, found);
     hist_free(h);
@@ -114,10 +117,12 @@ static void check_false_alarms(struct world w, const char *what)
 
 START_TEST(test_false_alarms)
 {
-    check_false_alarms((struct world){3, 50, false, false, calm, calm, 0}, "3 agents, calm");
-    check_false_alarms((struct world){3, 50, true, true, wild, wild, 0}, "3 agents, wild");
-    check_false_alarms((struct world){8, 120, true, false, wild, wild, 0}, "8 agents, wild");
-    check_false_alarms((struct world){2, 30, true, true, wild, wild, 0}, "2 agents, wild");
+    check_false_alarms((struct world){3, 50, false, false, false, calm, calm, 0}, "3 agents, calm");
+    check_false_alarms((struct world){3, 50, true, false, true, wild, wild, 0}, "3 agents, wild");
+    check_false_alarms((struct world){8, 120, true, false, false, wild, wild, 0}, "8 agents, wild");
+    check_false_alarms((struct world){3, 50, false, true, false, calm, calm, 0},
+                       "3 agents, astray");
+    check_false_alarms((struct world){2, 30, true, false, true, wild, wild, 0}, "2 agents, wild");
 }
 END_TEST
 
@@ -146,11 +151,13 @@ START_TEST(test_power)
     tail.slow_share = 0.05;
     tail.slow_factor = 5;
     wilder.median_us = 1000;
-    check_power((struct world){3, 50, false, false, calm, slower, 1}, "40 % slower, 3", 0);
-    check_power((struct world){8, 50, true, true, calm, slower, 1}, "40 % slower, 8, stalls", 0);
-    check_power((struct world){8, 200, false, false, calm, tail, 1}, "5 % are 5 times slower", 90);
-    check_power((struct world){5, 100, true, true, wild, wilder, 1}, "67 % slower, wild", 0);
-    check_power((struct world){8, 50, false, false, calm, slower, 2}, "two of 8", 0);
+    check_power((struct world){3, 50, false, false, false, calm, slower, 1}, "40 % slower, 3", 0);
+    check_power((struct world){8, 50, true, false, true, calm, slower, 1}, "40 % slower, 8, stalls",
+                0);
+    check_power((struct world){8, 200, false, false, false, calm, tail, 1},
+                "5 % are 5 times slower", 90);
+    check_power((struct world){5, 100, true, false, true, wild, wilder, 1}, "67 % slower, wild", 0);
+    check_power((struct world){8, 50, false, false, false, calm, slower, 2}, "two of 8", 0);
 }
 END_TEST
 
@@ -161,9 +168,9 @@ START_TEST(test_small_differences_are_not_named)
     near.median_us = 2300;
     struct outlier found[AGENTS_MAX];
     uint64_t rng = SEED;
-    run(&(struct world){4, 1000, false, false, calm, near, 1}, found, &rng);
+    run(&(struct world){4, 1000, false, false, false, calm, near, 1}, found, &rng);
     ck_assert_uint_eq(named(found, 0, 4), 0);
-    run(&(struct world){4, 1000, false, false, tiny, tiny_odd, 1}, found, &rng);
+    run(&(struct world){4, 1000, false, false, false, tiny, tiny_odd, 1}, found, &rng);
     ck_assert_uint_eq(named(found, 0, 4), 0);
 }
 END_TEST
@@ -175,7 +182,7 @@ START_TEST(test_two_that_differ)
     slower.median_us = 4000;
     struct outlier found[AGENTS_MAX];
     uint64_t rng = SEED;
-    run(&(struct world){2, 100, false, false, calm, slower, 1}, found, &rng);
+    run(&(struct world){2, 100, false, false, false, calm, slower, 1}, found, &rng);
     ck_assert(found[0].any && found[1].any && found[0].pair && found[1].pair);
     ck_assert_uint_eq(found[0].here_ns, found[1].others_ns);
     ck_assert_uint_gt(found[0].here_ns, found[1].here_ns);
@@ -188,9 +195,9 @@ START_TEST(test_too_little)
 {
     struct outlier found[AGENTS_MAX];
     uint64_t rng = SEED;
-    run(&(struct world){1, 100, false, false, calm, calm, 0}, found, &rng);
+    run(&(struct world){1, 100, false, false, false, calm, calm, 0}, found, &rng);
     ck_assert(!found[0].any);
-    run(&(struct world){3, 1, false, false, calm, wild, 1}, found, &rng);
+    run(&(struct world){3, 1, false, false, false, calm, wild, 1}, found, &rng);
     ck_assert(!found[0].any && !found[0].tested);
     struct outliers *o = outliers_new(3, NS_PER_SEC);
     outliers_add(o, 0, 0, NULL);

@@ -234,7 +234,7 @@ START_TEST(test_timeouts_in_a_stall)
     struct world w = {.rng = check_seed()};
     for (int round = 0; round < ROUNDS; round++) {
         world_make(&w, 100 * NS_PER_MS);
-        w.timeout_ns = 5 * w.interval_ns;
+        w.timeout_ns = (3 + check_below(&w.rng, 50)) * w.interval_ns / 10;
         add_freeze(&w, 2 * NS_PER_SEC + check_below(&w.rng, w.interval_ns), 2 * NS_PER_SEC);
         size_t n;
         struct stall *list = run(&w, &n);
