@@ -18,6 +18,10 @@
 #define TUN_DEVICE "/dev/net/tun"
 #define MTU        1400
 
+#ifndef CLONE_NEWTIME /* glibc 2.31 does not know it */
+#define CLONE_NEWTIME 0x80
+#endif
+
 static void must(bool ok, const char *what)
 {
     if (!ok)
@@ -30,7 +34,7 @@ static bool can_unshare(void)
     int status;
     pid_t pid = fork();
     if (pid == 0)
-        _exit(unshare(CLONE_NEWNET) == 0 ? 0 : 1);
+        _exit(unshare(CLONE_NEWNET) == 0 && unshare(CLONE_NEWTIME) == 0 ? 0 : 1);
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
@@ -42,7 +46,7 @@ const char *netns_missing(void)
     if (fd < 0)
         return TUN_DEVICE " cannot be opened, and the cables between namespaces are made of it";
     close(fd);
-    return can_unshare() ? NULL : "this kernel or container makes no network namespaces";
+    return can_unshare() ? NULL : "this kernel or container makes no network or no time namespaces";
 }
 
 static void set_flags(int fd, const char *name)

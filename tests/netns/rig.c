@@ -85,7 +85,7 @@ static void start_agent(struct rig *r, size_t i)
     snprintf(url, sizeof url, "%stcp://%s:7400", r->tls ? "tls+" : "",
              cable_far_address(r->cables[i]));
     agent_args(r, i, url, port_file, args + 4);
-    process_start(&a->process, r->ahead ? UNSHARE : "hammer-agent", r->ahead ? args : args + 4);
+    process_start(&a->process, UNSHARE, args); /* which becomes the agent */
     mem_free(file_wait_line(port_file, 20000));
     snprintf(a->address, sizeof a->address, "%s:7400", cable_far_address(r->cables[i]));
     size_t len = strlen(r->list);
@@ -118,7 +118,7 @@ static long rss_kib(const struct process *p)
 
 void rig_open(struct rig *r, const struct rig_config *cfg)
 {
-    *r = (struct rig){.n = cfg->agents > 0 ? cfg->agents : 1, .tls = cfg->tls, .ahead = cfg->ahead};
+    *r = (struct rig){.n = cfg->agents > 0 ? cfg->agents : 1, .tls = cfg->tls};
     uint64_t seed = check_seed();
     folder_make(r->home);
     setenv("XDG_CONFIG_HOME", r->home, 1);

@@ -14,7 +14,8 @@
 /*
  * hammer-ctl near, agents and hammer-target far, a cable of its own for each agent. Two agents
  * share a run by parity: even global indices are sent by agent 0, odd ones by agent 1 (the index is
- * in the path of every request). Failures abort the check test.
+ * in the path of every request). As on machines of their own the agents' CLOCK_MONOTONIC is another
+ * one, RIG_AHEAD_S ahead. Failures abort the check test.
  */
 
 #define RIG_AGENTS_MAX 2
@@ -22,7 +23,6 @@
 struct rig_config {
     size_t agents; /* 0 = 1 */
     bool tls;      /* mutual TLS with certificates of hammer-ctl pki; else plain tcp */
-    bool ahead;    /* agents' CLOCK_MONOTONIC is RIG_AHEAD_S ahead: they do not share a clock */
     const char *target_args[8];
 };
 
@@ -35,7 +35,7 @@ struct rig {
     struct agent_process agents[RIG_AGENTS_MAX];
     size_t n, fds[RIG_AGENTS_MAX];
     long rss_kib[RIG_AGENTS_MAX];
-    bool tls, ahead;
+    bool tls;
     char home[64];
     char list[256];
     struct process ctl;

@@ -246,7 +246,7 @@ END_TEST
 START_TEST(test_loss)
 {
     struct rig r;
-    rig_open(&r, &(struct rig_config){.agents = 2, .tls = _i % 2 != 0, .ahead = true});
+    rig_open(&r, &(struct rig_config){.agents = 2, .tls = _i % 2 != 0});
     cable_loss(r.cables[0], 20);
     cable_loss(r.cables[1], 20);
     for (int tries = 1;; tries++) {
@@ -275,7 +275,7 @@ START_TEST(test_delay)
     static const uint64_t ways_ms[][2] = {{100, 100}, {150, 50}};
     const uint64_t *way_ms = ways_ms[_i / 2];
     struct rig r;
-    rig_open(&r, &(struct rig_config){.agents = 2, .tls = _i % 2 != 0, .ahead = true});
+    rig_open(&r, &(struct rig_config){.agents = 2, .tls = _i % 2 != 0});
     for (size_t i = 0; i < 2; i++) {
         cable_delay(r.cables[i], CABLE_THERE, way_ms[0] * NS_PER_MS);
         cable_delay(r.cables[i], CABLE_BACK, way_ms[1] * NS_PER_MS);

@@ -133,8 +133,8 @@ static void run_scene(enum victim victim_is, int i)
     struct scene s = {.victim = victim_is, .fault = (enum fault)(i % FAULTS)};
     s.state = &states[i / FAULTS];
     bool tls = (i + spread_repetition()) % 2 == 0; /* each in turn */
-    const struct rig_config cfg = {.tls = tls, .ahead = true, .target_args = {"--delay", "300ms"}};
-    const struct rig_config quick = {.tls = tls, .ahead = true};
+    const struct rig_config cfg = {.tls = tls, .target_args = {"--delay", "300ms"}};
+    const struct rig_config quick = {.tls = tls};
     rig_open(&s.r, s.state->interrupt ? &cfg : &quick);
     play(&s);
     int code = rig_wait(&s.r, 40000);
