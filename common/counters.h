@@ -42,7 +42,10 @@
     X(fault_memory, "generator fault: out of kernel memory (ENOBUFS, ENOMEM)")                     \
     X(waited, "requests that waited because every connection was busy")                            \
     X(late, "requests sent over 1 ms late (a dispatch quantum not counted) although a connection " \
-            "was idle")
+            "was idle")                                                                            \
+    X(handshakes, "TLS handshakes that succeeded")                                                 \
+    X(resumed, "of these, those that resumed a session")                                           \
+    X(handshake_errors, "TLS handshakes that failed (outside the ledger)")
 
 struct counters {
 #define X(name, text) uint64_t name;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "proto/plan.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "proto/plan_file.h"
+#include "proto/plan_tls.h"
 
 #define DURATION_DEFAULT (10 * NS_PER_SEC)
 #define TIMEOUT_DEFAULT  (2 * NS_PER_SEC)
@@ -48,6 +46,31 @@ static enum err parse_spin(const struct option_row *row, const char *value, void
     if (e == ERR_OK)
         *spin_ns = ns;
     return e;
+}
+
+static enum err parse_tls_min(const struct option_row *row, const char *value, void *target,
+                              struct errmsg *msg)
+{
+    (void)row, (void)msg;
+    uint32_t *version = &((struct plan *)target)->tls_min;
+    if (strcmp(value, "1.2") == 0)
+        *version = PLAN_TLS_1_2;
+    else if (strcmp(value, "1.3") == 0)
+        *version = PLAN_TLS_1_3;
+    else
+        return ERR_INVALID;
+    return ERR_OK;
+}
+
+static enum err parse_tls_resume(const struct option_row *row, const char *value, void *target,
+                                 struct errmsg *msg)
+{
+    (void)row, (void)msg;
+    bool off = strcmp(value, "off") == 0;
+    if (!off && strcmp(value, "on") != 0)
+        return ERR_INVALID;
+    ((struct plan *)target)->tls_no_resume = off;
+    return ERR_OK;
 }
 
 /* A row with a set_offset may be left out: plan_validate then accepts its member's "not given". */
@@ -131,6 +154,60 @@ static const struct option_row rows[] = {
      .accepted = "a readable regular file of at most 4 MiB",
      .meta = "FILE",
      .text = "request body from a file"},
+    {.name = "insecure",
+     .aliases = "-k",
+     .type = OPTION_FLAG,
+     AT(insecure),
+     .text = "https: do not verify the target's certificate (says nothing about agents)"},
+    {.name = "cacert",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(cacert_file),
+     .accepted = "a readable regular file of at most 1 MiB with CA certificates in PEM form",
+     .meta = "FILE",
+     .text = "https: CA certificates that the target's one must come from, sent to the agents "
+             "(default: those that each agent's system trusts)"},
+    {.name = "cert",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(cert_file),
+     .accepted = "a readable regular file of at most 64 KiB with a certificate in PEM form",
+     .meta = "FILE",
+     .text = "https: client certificate shown to the target, followed by its intermediate ones; "
+             "needs --key"},
+    {.name = "key",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(key_file),
+     .accepted = "FILE, env:NAME or -",
+     .meta = "FILE",
+     .text = "https: private key of --cert in PEM form, without a passphrase; a secret: nobody but "
+             "you may be able to read it, agents get it over their link; also env:NAME or -"},
+    {.name = "tls-min",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(tls_min),
+     .parse = parse_tls_min,
+     .accepted = "1.2 or 1.3",
+     .meta = "VERSION",
+     .text = "https: oldest version of TLS to speak, 1.2 or 1.3 (default: 1.2)"},
+    {.name = "tls-resume",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(tls_no_resume),
+     .parse = parse_tls_resume,
+     .accepted = "on or off",
+     .meta = "on|off",
+     .text = "https: new connections resume the session of an earlier one of their thread; off: "
+             "each handshake in full (default: on)"},
+    {.name = "sni",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(sni),
+     .accepted = "a host name, no IP address",
+     .meta = "NAME",
+     .text = "https: server name to ask for and to find in the certificate (default: the URL's "
+             "host; an IP address is not sent)"},
     {.name = "timeout",
      .aliases = "-T",
      .type = OPTION_DURATION,
@@ -200,55 +277,11 @@ static void set_body(struct plan *p, uint8_t *owned, size_t len)
     p->body_len = len;
 }
 
-static enum err refuse_file(const char *path, const char *why, const char *detail,
-                            struct errmsg *msg)
-{
-    char shown[UNITS_SHOWN];
-    const struct option_row *row = option_find(rows, N_ROWS, "body");
-    return errmsg_set(msg, ERR_INVALID, "--body %s: %s%s; accepted is %s",
-                      units_format_shown(path, shown), why, detail, row->accepted);
-}
-
-/* At most `max` bytes; *len == max says that there may be more. */
-static enum err read_bytes(int fd, uint8_t *buf, size_t max, size_t *len)
-{
-    *len = 0;
-    while (*len < max) {
-        ssize_t n = read(fd, buf + *len, max - *len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return ERR_SYSTEM;
-        if (n == 0)
-            break;
-        *len += (size_t)n;
-    }
-    return ERR_OK;
-}
-
-static enum err read_body(struct plan *p, int fd, struct errmsg *msg)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return refuse_file(p->body_file, "cannot be read: ", strerror(errno), msg);
-    if (!S_ISREG(st.st_mode))
-        return refuse_file(p->body_file, "not a regular file", "", msg);
-    size_t len, max = PLAN_BODY_MAX + 1;
-    uint8_t *bytes = mem_calloc(max, 1);
-    enum err e = read_bytes(fd, bytes, max, &len);
-    if (e != ERR_OK)
-        e = refuse_file(p->body_file, "cannot be read: ", strerror(errno), msg);
-    else if (len == max)
-        e = refuse_file(p->body_file, "too big", "", msg);
-    else
-        set_body(p, mem_dup(bytes, len), len);
-    mem_free(bytes);
-    return e;
-}
-
 static enum err load_body(struct plan *p, struct errmsg *msg)
 {
     char shown[UNITS_SHOWN];
+    uint8_t *bytes;
+    size_t len;
     if (p->data != NULL && p->body_file != NULL)
         return errmsg_set(msg, ERR_INVALID, "--data with --body %s: accepted is one of the two",
                           units_format_shown(p->body_file, shown));
@@ -256,18 +289,17 @@ static enum err load_body(struct plan *p, struct errmsg *msg)
         set_body(p, mem_dup(p->data, strlen(p->data)), strlen(p->data));
     if (p->body_file == NULL)
         return ERR_OK;
-    /* O_NONBLOCK: a FIFO without a writer must not hang the command; fstat then refuses it. */
-    int fd = open(p->body_file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return refuse_file(p->body_file, "cannot be opened: ", strerror(errno), msg);
-    enum err e = read_body(p, fd, msg);
-    close(fd);
+    enum err e = plan_file_read("body", p->body_file, PLAN_BODY_MAX, &bytes, &len, msg);
+    if (e == ERR_OK)
+        set_body(p, bytes, len);
     return e;
 }
 
 enum err plan_check(struct plan *p, struct errmsg *msg)
 {
     enum err e = load_body(p, msg);
+    if (e == ERR_OK)
+        e = plan_tls_load(p, msg);
     if (e != ERR_OK)
         return e;
     if (p->method == NULL)
@@ -284,6 +316,11 @@ void plan_clear(struct plan *p)
     option_clear(rows, N_ROWS, p);
     mem_free(p->url);
     mem_free(p->body);
+    mem_free(p->cacert);
+    mem_free(p->cert);
+    if (p->key != NULL)
+        explicit_bzero(p->key, p->key_len);
+    mem_free(p->key);
     memset(p, 0, sizeof *p);
 }
 
@@ -295,6 +332,13 @@ enum err plan_copy(struct plan *to, const struct plan *from)
     to->data = mem_strdup(from->data);
     to->body_file = mem_strdup(from->body_file);
     to->body = mem_dup(from->body, from->body_len);
+    to->cacert_file = mem_strdup(from->cacert_file);
+    to->cert_file = mem_strdup(from->cert_file);
+    to->key_file = mem_strdup(from->key_file);
+    to->cacert = mem_dup(from->cacert, from->cacert_len);
+    to->cert = mem_dup(from->cert, from->cert_len);
+    to->key = mem_dup(from->key, from->key_len);
+    to->sni = mem_strdup(from->sni);
     to->headers = (struct option_list){0};
     for (size_t i = 0; i < from->headers.n; i++)
         option_list_add(&to->headers, from->headers.items[i]);

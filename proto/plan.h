@@ -26,7 +26,17 @@
 #define PLAN_SPIN_AUTO       UINT64_MAX
 #define PLAN_SPIN_MAX        UINT64_C(1000000000)
 #define PLAN_QUANTUM_MIN     UINT64_C(50000)
+#define PLAN_CACERT_MAX      (1u << 20)
+#define PLAN_CERT_MAX        (64u << 10)
+#define PLAN_KEY_MAX         (64u << 10)
+#define PLAN_SNI_MAX         253
 #define PLAN_QUANTUM_MAX     UINT64_C(1000000)
+
+/* The oldest version of TLS to be spoken; 0 = not given: 1.2. */
+enum plan_tls {
+    PLAN_TLS_1_2 = 12,
+    PLAN_TLS_1_3 = 13
+};
 
 struct plan {
     char *url;
@@ -37,6 +47,16 @@ struct plan {
     char *body_file;            /* --body FILE; read into body by plan_check, not shipped */
     uint8_t *body;              /* owned; NULL = none (an empty body is not NULL) */
     size_t body_len;
+    char *cacert_file;   /* --cacert; read into cacert by plan_check, not shipped */
+    char *cert_file;     /* --cert; the same */
+    char *key_file;      /* --key: a secret's source, read by the caller; not shipped */
+    uint8_t *cacert;     /* PEM; NULL = the system's CAs */
+    uint8_t *cert, *key; /* PEM, both or neither; the key is wiped by plan_clear */
+    size_t cacert_len, cert_len, key_len;
+    char *sni;            /* NULL = the URL's host */
+    uint32_t tls_min;     /* enum plan_tls */
+    bool insecure;        /* any certificate will do */
+    bool tls_no_resume;   /* each handshake in full */
     struct rate rate;     /* num 0 = not given: closed loop at full speed */
     uint64_t duration_ns; /* NS_NEVER = not bounded by time */
     uint64_t requests;    /* UINT64_MAX = not bounded by count */

@@ -12,7 +12,11 @@ enum plan_key {
     PLAN_URL,
     PLAN_METHOD,
     PLAN_HEADERS,
-    PLAN_BODY
+    PLAN_BODY,
+    PLAN_CACERT,
+    PLAN_CERT,
+    PLAN_KEY,
+    PLAN_SNI
 };
 
 #define SCALAR(key, type, member)                                                                  \
@@ -37,6 +41,9 @@ static const struct wire_field scalars[] = {
     SCALAR(9, WIRE_BOOL, forever),
     LATER(11, WIRE_U64, spin_ns),
     LATER(12, WIRE_U64, dispatch_quantum_ns),
+    LATER(13, WIRE_U32, tls_min),
+    LATER(14, WIRE_BOOL, insecure),
+    LATER(15, WIRE_BOOL, tls_no_resume),
 };
 
 #define N_SCALARS (sizeof scalars / sizeof scalars[0])
@@ -47,10 +54,28 @@ static void put_string(struct wire_out *w, enum plan_key key, const char *s)
     wire_put_str(w, s == NULL ? "" : s);
 }
 
+/* Nothing where there is none: an empty one is not the same. */
+static void put_bytes(struct wire_out *w, enum plan_key key, const uint8_t *bytes, size_t len)
+{
+    if (bytes == NULL)
+        return;
+    wire_put_u64(w, key);
+    wire_put_bin(w, bytes, len);
+}
+
+static uint32_t count_keys(const struct plan *p)
+{
+    const void *optional[] = {p->body, p->cacert, p->cert, p->key, p->sni};
+    uint32_t n = PLAN_HEADERS;
+    for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
+        n += optional[i] != NULL;
+    return n;
+}
+
 enum err plan_encode(const struct plan *p, uint8_t **buf, size_t *len)
 {
     struct wire_out *w = wire_out_new();
-    wire_put_map(w, p->body == NULL ? 4 : 5);
+    wire_put_map(w, count_keys(p));
     wire_put_u64(w, PLAN_SCALARS);
     wire_put_fields(w, scalars, N_SCALARS, p);
     put_string(w, PLAN_URL, p->url);
@@ -59,10 +84,12 @@ enum err plan_encode(const struct plan *p, uint8_t **buf, size_t *len)
     wire_put_array(w, (uint32_t)p->headers.n);
     for (size_t i = 0; i < p->headers.n; i++)
         wire_put_str(w, p->headers.items[i]);
-    if (p->body != NULL) { /* an empty body is not the same as none */
-        wire_put_u64(w, PLAN_BODY);
-        wire_put_bin(w, p->body, p->body_len);
-    }
+    put_bytes(w, PLAN_BODY, p->body, p->body_len);
+    put_bytes(w, PLAN_CACERT, p->cacert, p->cacert_len);
+    put_bytes(w, PLAN_CERT, p->cert, p->cert_len);
+    put_bytes(w, PLAN_KEY, p->key, p->key_len);
+    if (p->sni != NULL)
+        put_string(w, PLAN_SNI, p->sni);
     *buf = wire_out_take(w, len);
     wire_out_free(w);
     return ERR_OK;
@@ -85,13 +112,45 @@ static void get_headers(struct wire_in *r, struct option_list *l)
     }
 }
 
-static void get_body(struct wire_in *r, struct plan *p)
+static void get_bytes(struct wire_in *r, size_t max, uint8_t **bytes, size_t *len)
 {
-    struct wire_blob b = wire_get_bin(r, PLAN_BODY_MAX);
+    struct wire_blob b = wire_get_bin(r, max);
     if (r->err != ERR_OK)
         return;
-    p->body = mem_dup(b.data, b.len);
-    p->body_len = b.len;
+    *bytes = mem_dup(b.data, b.len);
+    *len = b.len;
+}
+
+static void get_member(struct wire_in *r, struct plan *p, uint64_t key)
+{
+    switch (key) {
+    case PLAN_URL:
+        p->url = get_string(r, PLAN_URL_MAX);
+        break;
+    case PLAN_METHOD:
+        p->method = get_string(r, PLAN_METHOD_MAX);
+        break;
+    case PLAN_HEADERS:
+        get_headers(r, &p->headers);
+        break;
+    case PLAN_BODY:
+        get_bytes(r, PLAN_BODY_MAX, &p->body, &p->body_len);
+        break;
+    case PLAN_CACERT:
+        get_bytes(r, PLAN_CACERT_MAX, &p->cacert, &p->cacert_len);
+        break;
+    case PLAN_CERT:
+        get_bytes(r, PLAN_CERT_MAX, &p->cert, &p->cert_len);
+        break;
+    case PLAN_KEY:
+        get_bytes(r, PLAN_KEY_MAX, &p->key, &p->key_len);
+        break;
+    case PLAN_SNI:
+        p->sni = get_string(r, PLAN_SNI_MAX);
+        break;
+    default:
+        wire_skip(r);
+    }
 }
 
 static void get_plan(struct wire_in *r, struct plan *p)
@@ -100,25 +159,11 @@ static void get_plan(struct wire_in *r, struct plan *p)
     uint64_t seen = 0;
     uint32_t n = wire_get_map(r, WIRE_PAIRS_MAX);
     for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
-        switch (wire_get_key(r, &seen)) {
-        case PLAN_SCALARS:
+        uint64_t key = wire_get_key(r, &seen);
+        if (key == PLAN_SCALARS)
             wire_get_fields(r, scalars, N_SCALARS, p);
-            break;
-        case PLAN_URL:
-            p->url = get_string(r, PLAN_URL_MAX);
-            break;
-        case PLAN_METHOD:
-            p->method = get_string(r, PLAN_METHOD_MAX);
-            break;
-        case PLAN_HEADERS:
-            get_headers(r, &p->headers);
-            break;
-        case PLAN_BODY:
-            get_body(r, p);
-            break;
-        default:
-            wire_skip(r);
-        }
+        else
+            get_member(r, p, key);
     }
     if ((seen & needed) != needed)
         wire_fail(r, ERR_CORRUPT);

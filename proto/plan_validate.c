@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/redact.h"
 #include "proto/plan.h"
+#include "proto/plan_tls.h"
 #include "proto/url.h"
 
 /* The checks of a complete plan, each one a row of `checks` at the end. The controller runs them on
@@ -114,7 +115,7 @@ static enum err check_threads(const struct plan *p, struct errmsg *msg)
 
 static enum err check_url(const struct plan *p, struct errmsg *msg)
 {
-    static const char accepted[] = "accepted is http://HOST[:PORT][/PATH]";
+    static const char accepted[] = "accepted is http://HOST[:PORT][/PATH] or https://";
     char redacted[2 * UNITS_SHOWN], shown[UNITS_SHOWN];
     if (p->url == NULL || *p->url == '\0')
         return errmsg_set(msg, ERR_INVALID, "URL is missing: %s", accepted);
@@ -252,8 +253,8 @@ static enum err check_quantum(const struct plan *p, struct errmsg *msg)
 enum err plan_validate(const struct plan *p, struct errmsg *msg)
 {
     static enum err (*const checks[])(const struct plan *, struct errmsg *) = {
-        check_url,    check_numbers, check_rate, check_end,  check_threads,
-        check_method, check_headers, check_body, check_spin, check_quantum,
+        check_url,     check_numbers, check_rate, check_end,     check_threads,  check_method,
+        check_headers, check_body,    check_spin, check_quantum, plan_tls_check,
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         enum err e = checks[i](p, msg);

@@ -10,7 +10,7 @@
 
 static const char *const kind_names[] = {
     [HIST_CORRECTED] = "corrected", [HIST_UNCORRECTED] = "uncorrected", [HIST_SEND_LAG] = "send",
-    [HIST_WAIT] = "wait",           [HIST_RECEIVE] = "receive",
+    [HIST_WAIT] = "wait",           [HIST_RECEIVE] = "receive",         [HIST_TLS] = "tls",
 };
 _Static_assert(sizeof kind_names / sizeof kind_names[0] == HIST_KINDS, "every kind has a name");
 
@@ -108,9 +108,16 @@ struct hist *series_hist(struct series *s, enum hist_kind k)
     return s->hists[k];
 }
 
-/* The rows kept are the first SNAPSHOT_ERRORS_MAX in the order of their text, not those that came
- * first: only so does the result not depend on the order of adding. */
-void snapshot_add_error(struct snapshot *s, const char *text, uint64_t count)
+/* Rows of a snapshot, sorted by text; `other`: what has none. */
+struct rows {
+    struct error_row *items;
+    size_t *n, max;
+    uint64_t *other;
+};
+
+/* The rows kept are the first `max` in the order of their text, not those that came first: only so
+ * does the result not depend on the order of adding. */
+static void rows_add(const struct rows *r, const char *text, uint64_t count)
 {
     struct error_row fresh = {.count = count};
     clean_text(fresh.text, sizeof fresh.text, text);
@@ -118,22 +125,35 @@ void snapshot_add_error(struct snapshot *s, const char *text, uint64_t count)
         return;
     size_t i = 0;
     int order = 1;
-    while (i < s->n_errors && (order = strcmp(s->errors[i].text, fresh.text)) < 0)
+    while (i < *r->n && (order = strcmp(r->items[i].text, fresh.text)) < 0)
         i++;
-    if (i < s->n_errors && order == 0) {
-        s->errors[i].count += count;
+    if (i < *r->n && order == 0) {
+        r->items[i].count += count;
         return;
     }
-    if (s->n_errors == SNAPSHOT_ERRORS_MAX) {
-        if (i == s->n_errors) {
-            s->errors_other += count;
+    if (*r->n == r->max) {
+        if (i == *r->n) {
+            *r->other += count;
             return;
         }
-        s->errors_other += s->errors[--s->n_errors].count;
+        *r->other += r->items[--*r->n].count;
     }
-    memmove(&s->errors[i + 1], &s->errors[i], (s->n_errors - i) * sizeof s->errors[0]);
-    s->errors[i] = fresh;
-    s->n_errors++;
+    memmove(&r->items[i + 1], &r->items[i], (*r->n - i) * sizeof r->items[0]);
+    r->items[i] = fresh;
+    ++*r->n;
+}
+
+void snapshot_add_error(struct snapshot *s, const char *text, uint64_t count)
+{
+    struct rows rows = {s->errors, &s->n_errors, SNAPSHOT_ERRORS_MAX, &s->errors_other};
+    rows_add(&rows, text, count);
+}
+
+void snapshot_add_suite(struct snapshot *s, const char *text, uint64_t count)
+{
+    uint64_t dropped = 0;
+    struct rows rows = {s->suites, &s->n_suites, SNAPSHOT_SUITES_MAX, &dropped};
+    rows_add(&rows, text, count);
 }
 
 /* --- adding ---------------------------------------------------------------------------------- */
@@ -153,6 +173,14 @@ static bool series_fit(const struct series *a, const struct series *b)
             !fits(hist_count(a->hists[k]), hist_count(b->hists[k])))
             return false;
     return true;
+}
+
+static uint64_t suites_total(const struct snapshot *s)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < s->n_suites; i++)
+        n += s->suites[i].count;
+    return n;
 }
 
 static uint64_t errors_total(const struct snapshot *s)
@@ -181,7 +209,8 @@ static enum err can_add(const struct snapshot *into, const struct snapshot *from
     for (size_t i = SNAPSHOT_STATUS_MIN; i <= SNAPSHOT_STATUS_MAX; i++)
         if (!fits(into->status[i], from->status[i]))
             return ERR_RANGE;
-    bool ok = fits(errors_total(into), errors_total(from)) && fits(into->cpu_ns, from->cpu_ns) &&
+    bool ok = fits(errors_total(into), errors_total(from)) &&
+              fits(suites_total(into), suites_total(from)) && fits(into->cpu_ns, from->cpu_ns) &&
               fits(into->spin_ns, from->spin_ns) &&
               fits(into->context_switches, from->context_switches) &&
               fits(into->preemptions, from->preemptions) && fits(into->backlog, from->backlog) &&
@@ -258,6 +287,8 @@ enum err snapshot_add(struct snapshot *into, const struct snapshot *from, bool s
     for (size_t i = 0; i < from->n_errors; i++)
         snapshot_add_error(into, from->errors[i].text, from->errors[i].count);
     into->errors_other += from->errors_other;
+    for (size_t i = 0; i < from->n_suites; i++)
+        snapshot_add_suite(into, from->suites[i].text, from->suites[i].count);
     add_gauges(into, from, same_agent);
     add_bounds(into, from);
     return ERR_OK;
@@ -369,16 +400,23 @@ static bool same_status(const struct snapshot *a, const struct snapshot *b, stru
     return true;
 }
 
-static bool same_errors(const struct snapshot *a, const struct snapshot *b, struct errmsg *msg)
+static bool same_rows(const struct error_row *a, size_t n_a, const struct error_row *b, size_t n_b,
+                      const char *what, struct errmsg *msg)
 {
-    for (size_t i = 0; i < larger(a->n_errors, b->n_errors); i++) {
-        const struct error_row *x = &a->errors[i], *y = &b->errors[i];
-        int order = i >= a->n_errors ? 1 : i >= b->n_errors ? -1 : strcmp(x->text, y->text);
-        if (!same_number(order <= 0 ? x->count : 0, order >= 0 ? y->count : 0, "error ",
-                         order <= 0 ? x->text : y->text, msg))
+    for (size_t i = 0; i < larger(n_a, n_b); i++) {
+        int order = i >= n_a ? 1 : i >= n_b ? -1 : strcmp(a[i].text, b[i].text);
+        if (!same_number(order <= 0 ? a[i].count : 0, order >= 0 ? b[i].count : 0, what,
+                         order <= 0 ? a[i].text : b[i].text, msg))
             return false;
     }
-    return same_number(a->errors_other, b->errors_other, "other errors", "", msg);
+    return true;
+}
+
+static bool same_errors(const struct snapshot *a, const struct snapshot *b, struct errmsg *msg)
+{
+    return same_rows(a->errors, a->n_errors, b->errors, b->n_errors, "error ", msg) &&
+           same_rows(a->suites, a->n_suites, b->suites, b->n_suites, "TLS ", msg) &&
+           same_number(a->errors_other, b->errors_other, "other errors", "", msg);
 }
 
 bool snapshot_same_data(const struct snapshot *a, const struct snapshot *b, struct errmsg *msg)

@@ -22,6 +22,7 @@
 #define SNAPSHOT_STATUS_MAX 599
 #define SNAPSHOT_ERRORS_MAX 32 /* different texts, the first by strcmp; the rest: errors_other */
 #define SNAPSHOT_ERROR_TEXT 96
+#define SNAPSHOT_SUITES_MAX 8                   /* the first by strcmp */
 #define SNAPSHOT_COUNT_MAX  (UINT64_C(1) << 56) /* of any count; 64 series of them fit u64 */
 
 enum hist_kind {
@@ -30,11 +31,12 @@ enum hist_kind {
     HIST_SEND_LAG,    /* send - due while a connection was idle: hammer's own delay */
     HIST_WAIT,        /* send - due while every connection was busy: the server's */
     HIST_RECEIVE,     /* read - arrival in the kernel: hammer's own delay */
+    HIST_TLS,         /* TLS handshakes, from the connection to the end */
     HIST_KINDS
 };
 
 const char *
-hist_kind_name(enum hist_kind k); /* "corrected" "uncorrected" "send" "wait" "receive" */
+hist_kind_name(enum hist_kind k); /* "corrected" "uncorrected" "send" "wait" "receive" "tls" */
 
 struct series {
     uint32_t stage;
@@ -69,6 +71,8 @@ struct snapshot {
     size_t n_errors;
     struct error_row errors[SNAPSHOT_ERRORS_MAX]; /* sorted by text */
     uint64_t errors_other;
+    size_t n_suites;
+    struct error_row suites[SNAPSHOT_SUITES_MAX]; /* TLS: "VERSION CIPHER", handshakes; sorted */
 };
 
 struct snapshot *snapshot_new(void); /* no series yet */
@@ -83,6 +87,9 @@ struct hist *series_hist(struct series *s, enum hist_kind k);
 /* Adds `count` to the row of the text (cut to size, sanitised); overflow rows go to errors_other.
  */
 void snapshot_add_error(struct snapshot *s, const char *text, uint64_t count);
+
+/* The same for what TLS handshakes agreed on; what has no row is dropped. */
+void snapshot_add_suite(struct snapshot *s, const char *text, uint64_t count);
 
 /* into += from: counters, histograms, status, errors, cpu, intervals; bounds become the union; seq
  * and cumulative stay. With `same_agent` the gauges are taken from the later one (to_ns), else they

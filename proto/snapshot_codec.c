@@ -12,7 +12,8 @@ enum snapshot_key {
     SNAPSHOT_SCALARS = 1,
     SNAPSHOT_SERIES,
     SNAPSHOT_STATUS,
-    SNAPSHOT_ERRORS
+    SNAPSHOT_ERRORS,
+    SNAPSHOT_SUITES
 };
 enum series_key {
     SERIES_STAGE = 1,
@@ -147,12 +148,12 @@ static void put_status(struct wire_out *w, const struct snapshot *s)
     }
 }
 
-static void put_errors(struct wire_out *w, const struct snapshot *s)
+static void put_rows(struct wire_out *w, const struct error_row *rows, size_t n)
 {
-    wire_put_map(w, (uint32_t)s->n_errors);
-    for (size_t i = 0; i < s->n_errors; i++) {
-        wire_put_str(w, s->errors[i].text);
-        wire_put_u64(w, s->errors[i].count);
+    wire_put_map(w, (uint32_t)n);
+    for (size_t i = 0; i < n; i++) {
+        wire_put_str(w, rows[i].text);
+        wire_put_u64(w, rows[i].count);
     }
 }
 
@@ -160,7 +161,7 @@ enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len)
 {
     struct wire_out *w = wire_out_new();
     enum err e = ERR_OK;
-    wire_put_map(w, 4);
+    wire_put_map(w, s->n_suites > 0 ? 5 : 4);
     wire_put_u64(w, SNAPSHOT_SCALARS);
     wire_put_fields(w, scalars, N(scalars), s);
     wire_put_u64(w, SNAPSHOT_SERIES);
@@ -170,7 +171,11 @@ enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len)
     wire_put_u64(w, SNAPSHOT_STATUS);
     put_status(w, s);
     wire_put_u64(w, SNAPSHOT_ERRORS);
-    put_errors(w, s);
+    put_rows(w, s->errors, s->n_errors);
+    if (s->n_suites > 0) { /* none is the same as no TLS */
+        wire_put_u64(w, SNAPSHOT_SUITES);
+        put_rows(w, s->suites, s->n_suites);
+    }
     *buf = wire_out_take(w, len);
     wire_out_free(w);
     if (e == ERR_OK && *len > MSG_BLOB_MAX)
@@ -357,18 +362,20 @@ static void get_status(struct wire_in *r, struct snapshot *s)
     }
 }
 
-static void get_errors(struct wire_in *r, struct snapshot *s)
+static size_t get_rows(struct wire_in *r, struct error_row *rows, uint32_t max)
 {
-    uint32_t n = wire_get_map(r, SNAPSHOT_ERRORS_MAX);
+    size_t got = 0;
+    uint32_t n = wire_get_map(r, max);
     for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
-        struct error_row *row = &s->errors[i];
+        struct error_row *row = &rows[i];
         wire_get_str(r, row->text, sizeof row->text);
         msg_sanitise(row->text);
         row->count = get_count(r);
-        if (row->count == 0 || (i > 0 && strcmp(s->errors[i - 1].text, row->text) >= 0))
+        if (row->count == 0 || (i > 0 && strcmp(rows[i - 1].text, row->text) >= 0))
             wire_fail(r, ERR_CORRUPT);
-        s->n_errors = i + 1;
+        got = i + 1;
     }
+    return got;
 }
 
 static void check_scalars(struct wire_in *r, const struct snapshot *s)
@@ -399,7 +406,10 @@ static void get_snapshot(struct wire_in *r, struct snapshot *s)
             get_status(r, s);
             break;
         case SNAPSHOT_ERRORS:
-            get_errors(r, s);
+            s->n_errors = get_rows(r, s->errors, SNAPSHOT_ERRORS_MAX);
+            break;
+        case SNAPSHOT_SUITES:
+            s->n_suites = get_rows(r, s->suites, SNAPSHOT_SUITES_MAX);
             break;
         default:
             wire_skip(r);

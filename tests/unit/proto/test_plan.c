@@ -223,7 +223,7 @@ START_TEST(test_urls)
         {"http://a/\r\nX: y", "URL http://a/??X: y: a space, a control"},
         {"http://a/\x7f", "at byte 10"},
         {"http://a/\xc3\xa9", "percent-encoded"},
-        {"https://a/", "https"},
+        {"httpss://a/", "unknown scheme"},
         {"ftp://a/", "ftp"},
         {"http://a:0/", "port"},
         {"http://user:secret@a/", "user information"},

@@ -10,6 +10,7 @@
 #include "tests/lib/mem_watch.h"
 #include "tests/lib/pinned.h"
 #include "tests/lib/protocol_doc.h"
+#include "tests/lib/test_pem.h"
 
 static char *random_line(uint64_t *rng, const char *prefix, size_t max)
 {
@@ -40,6 +41,32 @@ static void random_request(uint64_t *rng, struct plan *p)
         p->body[i] = (uint8_t)check_random(rng);
 }
 
+static uint8_t *copy(const char *text, size_t *len)
+{
+    *len = strlen(text);
+    return mem_dup(text, *len);
+}
+
+/* Every second one has TLS. */
+static void random_tls(uint64_t *rng, struct plan *p)
+{
+    p->insecure = check_below(rng, 2);
+    p->tls_no_resume = check_below(rng, 2);
+    if (check_below(rng, 2) == 0)
+        return;
+    mem_free(p->url);
+    p->url = random_line(rng, "https://h/", 60);
+    p->tls_min = check_below(rng, 2) ? 0 : PLAN_TLS_1_2 + (uint32_t)check_below(rng, 2);
+    if (check_below(rng, 2))
+        p->sni = random_line(rng, "host.", 60);
+    if (check_below(rng, 4) == 0)
+        p->cacert = copy(test_pem_cert, &p->cacert_len);
+    if (check_below(rng, 4) != 0)
+        return;
+    p->cert = copy(test_pem_cert, &p->cert_len);
+    p->key = copy(test_pem_key, &p->key_len);
+}
+
 /* One that plan_check could have made. */
 static void random_plan(uint64_t *rng, struct plan *p)
 {
@@ -58,12 +85,21 @@ static void random_plan(uint64_t *rng, struct plan *p)
     p->threads = (uint32_t)check_below(rng, 5);
     p->connections = check_below(rng, 2) ? 0 : 4 + (uint32_t)check_below(rng, 1000);
     random_request(rng, p);
+    random_tls(rng, p);
     p->spin_ns = check_below(rng, 2) ? PLAN_SPIN_AUTO : check_below(rng, PLAN_SPIN_MAX + 1);
     if (check_below(rng, 2))
         return;
     p->spin_ns = check_below(rng, 2) ? PLAN_SPIN_AUTO : 0;
     p->dispatch_quantum_ns =
         PLAN_QUANTUM_MIN + check_below(rng, PLAN_QUANTUM_MAX - PLAN_QUANTUM_MIN + 1);
+}
+
+static void assert_same_bytes(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
+{
+    ck_assert_int_eq(a == NULL, b == NULL);
+    ck_assert_uint_eq(a_len, b_len);
+    if (a_len > 0)
+        ck_assert_int_eq(memcmp(a, b, a_len), 0);
 }
 
 static void assert_same(const struct plan *a, const struct plan *b)
@@ -79,10 +115,13 @@ static void assert_same(const struct plan *a, const struct plan *b)
     ck_assert_uint_eq(a->headers.n, b->headers.n);
     for (size_t i = 0; i < a->headers.n; i++)
         ck_assert_str_eq(a->headers.items[i], b->headers.items[i]);
-    ck_assert_int_eq(a->body == NULL, b->body == NULL);
-    ck_assert_uint_eq(a->body_len, b->body_len);
-    if (a->body_len > 0)
-        ck_assert_int_eq(memcmp(a->body, b->body, a->body_len), 0);
+    assert_same_bytes(a->body, a->body_len, b->body, b->body_len);
+    assert_same_bytes(a->cacert, a->cacert_len, b->cacert, b->cacert_len);
+    assert_same_bytes(a->cert, a->cert_len, b->cert, b->cert_len);
+    assert_same_bytes(a->key, a->key_len, b->key, b->key_len);
+    ck_assert_int_eq(a->sni == NULL, b->sni == NULL);
+    if (a->sni != NULL)
+        ck_assert_str_eq(a->sni, b->sni);
 }
 
 /* From a copy of exactly that size, so that a sanitizer sees the first byte too many. */
@@ -118,6 +157,26 @@ START_TEST(test_plans_come_back)
 }
 END_TEST
 
+/* PEM allows any text in front of what it holds. */
+static uint8_t *filled(const char *text, size_t max, size_t *len)
+{
+    uint8_t *bytes = mem_calloc(max + 1, 1);
+    size_t n = strlen(text);
+    memset(bytes, '\n', max);
+    memcpy(bytes + max - n, text, n);
+    *len = max;
+    return bytes;
+}
+
+static void largest_tls(struct plan *p)
+{
+    p->cacert = filled(test_pem_cert, PLAN_CACERT_MAX, &p->cacert_len);
+    p->cert = filled(test_pem_cert, PLAN_CERT_MAX, &p->cert_len);
+    p->key = filled(test_pem_key, PLAN_KEY_MAX, &p->key_len);
+    p->sni = mem_calloc(PLAN_SNI_MAX + 1, 1);
+    memset(p->sni, 's', PLAN_SNI_MAX);
+}
+
 START_TEST(test_the_largest_plan_fits_a_frame)
 {
     struct plan p, back;
@@ -130,7 +189,8 @@ START_TEST(test_the_largest_plan_fits_a_frame)
     p.method = mem_strdup("PUT");
     p.url = mem_calloc(PLAN_URL_MAX + 1, 1);
     memset(p.url, 'u', PLAN_URL_MAX);
-    memcpy(p.url, "http://h/", 9);
+    memcpy(p.url, "https://h/", 10);
+    largest_tls(&p);
     char *line = mem_calloc(PLAN_HEADER_LINE_MAX + 1, 1);
     memset(line, 'h', PLAN_HEADER_LINE_MAX);
     line[1] = ':';
@@ -271,11 +331,11 @@ START_TEST(test_malformed_plans_are_refused)
 }
 END_TEST
 
-/* A plan of a controller that knows neither --spin nor --dispatch-quantum: the agent does as it did
- * then. */
+/* A plan of a controller that knows neither --spin nor --dispatch-quantum, nor TLS: the agent does
+ * as it did then. */
 START_TEST(test_an_older_plan_does_not_spin)
 {
-    static const size_t n_older = N_SCALARS - 2;
+    static const size_t n_older = N_SCALARS - 5;
     ck_assert_str_eq(scalars[n_older].name, "spin_ns");
     ck_assert_str_eq(scalars[n_older + 1].name, "dispatch_quantum_ns");
     uint64_t rng = check_seed();
@@ -283,6 +343,8 @@ START_TEST(test_an_older_plan_does_not_spin)
     struct errmsg msg;
     size_t len;
     random_plan(&rng, &p);
+    mem_free(p.url);
+    p.url = mem_strdup("http://h/");
     struct wire_out *w = wire_out_new();
     wire_put_map(w, 3);
     wire_put_u64(w, PLAN_SCALARS);
@@ -295,6 +357,7 @@ START_TEST(test_an_older_plan_does_not_spin)
     ck_assert_msg(e == ERR_OK, "%s", msg.text);
     ck_assert_uint_eq(back.spin_ns, 0);
     ck_assert_uint_eq(back.dispatch_quantum_ns, 0);
+    ck_assert(back.tls_min == 0 && !back.insecure && !back.tls_no_resume && back.sni == NULL);
     ck_assert_uint_eq(back.interval_ns, p.interval_ns);
     mem_free(buf);
     plan_clear(&p);
@@ -329,9 +392,13 @@ START_TEST(test_the_document_agrees)
              "| %d | scalars | map | yes |\n| %d | url | str, at most %d | yes |\n"
              "| %d | method | str, at most %d | yes |\n"
              "| %d | headers | array of at most %d str, each at most %d | no |\n"
-             "| %d | body | bin, at most %u | no |\n",
+             "| %d | body | bin, at most %u | no |\n"
+             "| %d | cacert | bin, at most %u | no |\n| %d | cert | bin, at most %u | no |\n"
+             "| %d | key | bin, at most %u | no |\n| %d | sni | str, at most %d | no |\n",
              PLAN_SCALARS, PLAN_URL, PLAN_URL_MAX, PLAN_METHOD, PLAN_METHOD_MAX, PLAN_HEADERS,
-             PLAN_HEADERS_MAX, PLAN_HEADER_LINE_MAX, PLAN_BODY, PLAN_BODY_MAX);
+             PLAN_HEADERS_MAX, PLAN_HEADER_LINE_MAX, PLAN_BODY, PLAN_BODY_MAX, PLAN_CACERT,
+             PLAN_CACERT_MAX, PLAN_CERT, PLAN_CERT_MAX, PLAN_KEY, PLAN_KEY_MAX, PLAN_SNI,
+             PLAN_SNI_MAX);
     protocol_doc_has(TEST_DATA_DIR, "Plan", text);
 }
 END_TEST

@@ -26,10 +26,29 @@ START_TEST(test_one_without_health)
     ck_assert(s->spin_ns == 0 && s->context_switches == 0 && s->preemptions == 0);
     ck_assert_uint_eq(s->cpu_ns, 3);
     struct snapshot *now;
-    ck_assert_int_eq(decode_file(CORPUS "all", &now), ERR_OK);
+    ck_assert_int_eq(decode_file(CORPUS "without_tls", &now), ERR_OK);
     ck_assert(now->spin_ns == 7 && now->context_switches == 8 && now->preemptions == 9);
     struct errmsg msg = {{0}};
     ck_assert_msg(snapshot_same_data(s, now, &msg), "%s", msg.text);
+    snapshot_free(s);
+    snapshot_free(now);
+}
+END_TEST
+
+START_TEST(test_one_without_tls)
+{
+    struct snapshot *s;
+    struct errmsg msg;
+    ck_assert_int_eq(decode_file(CORPUS "without_tls", &s), ERR_OK);
+    struct counters c = snapshot_counters(s);
+    ck_assert(s->n_suites == 0 && c.handshakes == 0 && c.handshake_errors == 0);
+    ck_assert_ptr_null(s->series[0].hists[HIST_TLS]);
+    struct snapshot *now;
+    ck_assert_int_eq(decode_file(CORPUS "all", &now), ERR_OK);
+    ck_assert_uint_eq(now->n_suites, 2);
+    ck_assert_str_eq(now->suites[1].text, "TLSv1.3 TLS_AES_128_GCM_SHA256");
+    ck_assert_uint_eq(now->suites[1].count, 20);
+    ck_assert(!snapshot_same_data(s, now, &msg));
     snapshot_free(s);
     snapshot_free(now);
 }
@@ -58,6 +77,7 @@ int main(void)
     Suite *s = suite_create("snapshot_older");
     TCase *t = tcase_create("snapshot_older");
     tcase_add_test(t, test_one_without_health);
+    tcase_add_test(t, test_one_without_tls);
     tcase_add_test(t, test_impossible_health_is_refused);
     suite_add_tcase(s, t);
     return check_main(s);
