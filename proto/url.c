@@ -10,7 +10,7 @@
 #include "common/mem.h"
 #include "common/redact.h"
 
-#define ACCEPTED "accepted is http://HOST[:PORT][/PATH][?QUERY]"
+#define ACCEPTED "accepted is http://HOST[:PORT][/PATH][?QUERY], or https://"
 
 /* What is still to be read, and the whole for error texts. */
 struct cursor {
@@ -64,9 +64,10 @@ static enum err parse_scheme(struct cursor *c, struct url_parts *u)
     if (strncmp(p, "://", 3) != 0)
         return ERR_OK;
     size_t len = (size_t)(p - c->p);
-    if (len == 5 && strncasecmp(c->p, "https", 5) == 0)
-        return refuse(c, "https is not there yet");
-    if (len != 4 || strncasecmp(c->p, "http", 4) != 0)
+    u->tls = len == 5 && strncasecmp(c->p, "https", 5) == 0;
+    if (u->tls)
+        strcpy(u->scheme, "https");
+    else if (len != 4 || strncasecmp(c->p, "http", 4) != 0)
         return refuse(c, "unknown scheme");
     c->p = p + 3;
     return ERR_OK;
@@ -132,9 +133,14 @@ static enum err parse_name(struct cursor *c, struct url_parts *u)
     return check_ipv4(c, u->host);
 }
 
+static const char *default_port(const struct url_parts *u)
+{
+    return u->tls ? "443" : "80";
+}
+
 static enum err parse_port(struct cursor *c, struct url_parts *u)
 {
-    strcpy(u->port, "80");
+    strcpy(u->port, default_port(u));
     if (c->p == c->end)
         return ERR_OK;
     if (*c->p != ':')
@@ -237,6 +243,17 @@ enum err url_parse(const char *url, struct url_parts *out, struct errmsg *msg)
     if (e == ERR_OK)
         *out = u;
     return e;
+}
+
+bool url_default_port(const struct url_parts *u)
+{
+    return strcmp(u->port, default_port(u)) == 0;
+}
+
+bool url_host_is_ip(const struct url_parts *u)
+{
+    struct in_addr addr;
+    return u->ipv6_literal || inet_pton(AF_INET, u->host, &addr) == 1;
 }
 
 void url_clear(struct url_parts *u)

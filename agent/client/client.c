@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/client/client_h1.h"
+#include "agent/client/tls_error.h"
 
 static const char *const outcome_names[OUTCOMES] = {
     [OUTCOME_OK] = "ok",
@@ -23,6 +24,7 @@ static const char *const fault_names[FAULTS] = {
     [FAULT_MEMORY] = "generator: kernel memory",
     [FAULT_EXTRA_BYTES] = "connection replaced",
     [FAULT_POLICY] = "policy",
+    [FAULT_TLS] = "tls handshake",
 };
 
 static const char *const h1_errors[H1_ERRORS] = {
@@ -39,13 +41,22 @@ const char *outcome_name(enum outcome o)
     return outcome_names[o];
 }
 
+/* The system's or TLS's. */
+static const char *socket_text(int error, char *buf, size_t cap)
+{
+    if (error < TLS_TRUNCATED)
+        return strerror_r(error, buf, cap);
+    tls_error_text(error, buf, cap);
+    return buf;
+}
+
 static const char *detail(enum outcome o, int error, char *buf, size_t cap)
 {
     if (o == OUTCOME_PROTOCOL)
         return error > 0 && error < H1_ERRORS ? h1_errors[error] : h1_errors[H1_BAD_RESPONSE];
     if (error == 0)
         return o == OUTCOME_READ ? "connection closed before the response was complete" : NULL;
-    return strerror_r(error, buf, cap);
+    return socket_text(error, buf, cap);
 }
 
 void outcome_text(enum outcome o, int error, char *buf, size_t cap)
@@ -67,6 +78,6 @@ void fault_text(enum client_fault f, int code, char *buf, size_t cap)
     else if (f == FAULT_POLICY)
         why = "the address is not allowed";
     else
-        why = strerror_r(code, text, sizeof text);
+        why = socket_text(code, text, sizeof text);
     snprintf(buf, cap, "%s: %s", fault_names[f], why);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/client/conn_tls.h"
 #include "agent/client/request.h"
 #include "agent/client/target.h"
 #include "common/err.h"
@@ -42,14 +43,16 @@ enum client_fault {    /* about connections, outside the ledger */
     FAULT_EXTRA_BYTES, /* bytes nobody asked for: the connection is replaced. Text only, no counter
                         */
     FAULT_POLICY,      /* the target's guard forbids the address: the run must end. Text only */
+    FAULT_TLS,         /* a handshake failed: code of tls_error.h */
     FAULTS
 };
 
 struct client_result {
     enum outcome outcome;
-    int status;          /* HTTP status of a complete response, else 0 */
-    int error;           /* errno, or enum h1_error for OUTCOME_PROTOCOL, 0 = end of file / none */
-    uint64_t tag;        /* as submitted */
+    int status;   /* HTTP status of a complete response, else 0 */
+    int error;    /* errno, or enum h1_error for OUTCOME_PROTOCOL, or a code of tls_error.h, 0 = end
+                     of file / none */
+    uint64_t tag; /* as submitted */
     uint64_t due_ns;     /* as submitted, monotonic */
     uint64_t sent_ns;    /* just before the first byte was handed to the kernel (last attempt) */
     uint64_t done_ns;    /* last byte of the response read; or when it failed */
@@ -66,6 +69,7 @@ struct client_env {
     struct loop *loop; /* NULL on a virtual clock */
     const struct target *target;
     const struct request *request;
+    const struct tls_context *tls; /* NULL = in the clear */
     uint32_t connections;
     uint64_t timeout_ns;
     void *arg; /* first argument of the callbacks */
@@ -73,6 +77,7 @@ struct client_env {
     void (*ready)(void *arg, uint64_t now_ns); /* idle just grew */
     void (*lost)(void *arg, uint64_t now_ns);  /* idle just shrank, and nothing was submitted */
     void (*fault)(void *arg, enum client_fault f, int code);
+    void (*shaken)(void *arg, const struct conn_handshake *h); /* a handshake succeeded */
 };
 
 struct client_ops {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/client/h1_slot.h"
+#include "agent/client/tls_error.h"
 #include "common/clock.h"
 #include "common/mem.h"
 
@@ -122,9 +123,12 @@ void slot_send(struct slot *s, uint64_t now_ns)
 
 /* An idle connection ended. At once a new one; but a server that closes without having served is
  * not hammered with connects. */
-static void slot_idle_lost(struct slot *s, uint64_t now_ns)
+static void slot_idle_lost(struct slot *s, int error, uint64_t now_ns)
 {
     const struct client_env *env = &s->client->env;
+    /* In TLS 1.3 a server says only after the handshake that it does not like the client. */
+    if (s->served == 0 && tls_error_is(error) && env->fault != NULL)
+        env->fault(env->arg, FAULT_TLS, error);
     conn_close(&s->conn);
     if (s->served > 0)
         slot_connect(s, now_ns);
@@ -136,30 +140,41 @@ static void slot_idle_lost(struct slot *s, uint64_t now_ns)
 
 /* RFC 9112 section 9.3.1: the server may close a persistent connection at any time, so a request
  * that met the close is sent again, once; if it may have been acted on, only when that is harmless.
+ * A failure of TLS is no such close.
  */
-static bool may_retry(const struct slot *s)
+static bool may_retry(const struct slot *s, int error)
 {
-    return !s->client->quiet && !s->answered && s->served > 0 && s->attempts == 1 &&
-           (s->client->env.request->idempotent || s->written == 0);
+    return !tls_error_is(error) && !s->client->quiet && !s->answered && s->served > 0 &&
+           s->attempts == 1 && (s->client->env.request->idempotent || s->written == 0);
 }
 
-/* End of file (error 0) or a socket error. */
+static void slot_cut_off(struct slot *s, int error, uint64_t now_ns)
+{
+    bool short_write = s->written < s->client->env.request->len;
+    if (short_write && s->write_error != 0)
+        error = s->write_error;
+    if (tls_error_is(error))
+        slot_fail(s, OUTCOME_TLS, error, now_ns);
+    else if (short_write)
+        slot_fail(s, OUTCOME_WRITE, error != 0 ? error : EPIPE, now_ns);
+    else
+        slot_fail(s, OUTCOME_READ, error, now_ns);
+}
+
+/* End of file (error 0; in TLS with close_notify, RFC 9112 section 9.8) or a socket error. */
 static void slot_lost(struct slot *s, int error, uint64_t now_ns)
 {
     if (s->state == SLOT_IDLE) {
-        slot_idle_lost(s, now_ns);
+        slot_idle_lost(s, error, now_ns);
     } else if (error == 0 && h1_response_eof(&s->response) == H1_COMPLETE) {
         slot_complete(s, now_ns, UINT64_MAX, false);
-    } else if (may_retry(s)) {
+    } else if (may_retry(s, error)) {
         s->lost_error = error;
         conn_close(&s->conn);
         slot_move(s, SLOT_RETRYING);
         slot_connect(s, now_ns);
-    } else if (s->written < s->client->env.request->len) {
-        int why = s->write_error != 0 ? s->write_error : error;
-        slot_fail(s, OUTCOME_WRITE, why != 0 ? why : EPIPE, now_ns);
     } else {
-        slot_fail(s, OUTCOME_READ, error, now_ns);
+        slot_cut_off(s, error, now_ns);
     }
 }
 
@@ -197,7 +212,7 @@ static void slot_bytes(struct slot *s, const struct conn_read *got, uint64_t now
     c->traffic.bytes_in += n;
     if (s->state == SLOT_IDLE) {
         report_extra(s);
-        slot_idle_lost(s, now_ns);
+        slot_idle_lost(s, 0, now_ns);
         return;
     }
     s->answered = true;
@@ -308,6 +323,8 @@ static enum err h1_init(void *self, const struct client_env *env, struct errmsg 
                           "connection are needed");
     c->env = *env;
     c->slots = mem_calloc(env->connections, sizeof *c->slots);
+    if (env->tls != NULL)
+        c->tls = mem_calloc(env->connections, sizeof *c->tls);
     c->buffer = mem_calloc(READ_BUFFER, 1);
     if (env->request->index_at != SIZE_MAX)
         c->indexed = mem_dup(env->request->bytes, env->request->len);
@@ -321,6 +338,10 @@ static enum err h1_init(void *self, const struct client_env *env, struct errmsg 
         s->client = c;
         s->addr = (uint32_t)(i % env->target->n);
         conn_init(&s->conn, loop_base(env->loop), on_conn, s);
+        if (env->tls != NULL) {
+            conn_tls_init(&c->tls[i], env->tls, &c->session);
+            conn_use_tls(&s->conn, &c->tls[i]);
+        }
     }
     return ERR_OK;
 }
@@ -437,6 +458,8 @@ static void h1_fini(void *self)
         for (uint32_t i = 0; i < c->env.connections; i++)
             conn_close(&c->slots[i].conn);
     }
+    tls_session_clear(&c->session);
+    mem_free(c->tls);
     mem_free(c->slots);
     mem_free(c->buffer);
     mem_free(c->indexed);

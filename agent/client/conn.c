@@ -11,6 +11,8 @@
 
 #include "common/clock.h"
 
+#define UNLIKELY(x) __builtin_expect((x), 0)
+
 static void on_event(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
@@ -18,17 +20,59 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
     c->fn(c->arg, (what & EV_WRITE) != 0 ? CONN_WRITABLE : CONN_READABLE);
 }
 
+/* Room in the socket: for a handshake, for a read that had to write first, for the sender. */
+static void on_room(struct conn *c)
+{
+    struct conn_tls *t = c->tls;
+    if (t->recv_needs_write)
+        conn_poke(c);
+    if (t->phase == CONN_TLS_HANDSHAKE || t->sender_waits) {
+        t->sender_waits = false;
+        c->fn(c->arg, CONN_WRITABLE);
+    }
+}
+
+/* Bytes: for a handshake, for a send that had to read first, for the reader. */
+static void on_bytes(struct conn *c)
+{
+    struct conn_tls *t = c->tls;
+    if (t->phase == CONN_TLS_HANDSHAKE) {
+        c->fn(c->arg, CONN_WRITABLE);
+    } else if (t->send_needs_read && t->sender_waits) {
+        t->sender_waits = false;
+        conn_poke(c); /* the send takes in what has come: nobody else would be told of it */
+        c->fn(c->arg, CONN_WRITABLE);
+    } else {
+        c->fn(c->arg, CONN_READABLE);
+    }
+}
+
+static void on_tls_event(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    if ((what & EV_WRITE) != 0)
+        on_room(arg);
+    else
+        on_bytes(arg);
+}
+
 void conn_init(struct conn *c, struct event_base *base, conn_fn fn, void *arg)
 {
     *c = (struct conn){.fd = -1, .base = base, .fn = fn, .arg = arg};
 }
 
+void conn_use_tls(struct conn *c, struct conn_tls *tls)
+{
+    c->tls = tls;
+}
+
 /* Both are best effort: without them the run is slower or knows less, not wrong. */
-static void set_options(int fd)
+static void set_options(int fd, bool stamps)
 {
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+    if (stamps)
+        (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
 int conn_open(struct conn *c, const struct target *t, const struct target_addr *to)
@@ -38,23 +82,24 @@ int conn_open(struct conn *c, const struct target *t, const struct target_addr *
     int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return errno;
-    set_options(fd);
+    set_options(fd, c->tls == NULL);
     if (connect(fd, (const struct sockaddr *)&to->sa, to->len) != 0 && errno != EINPROGRESS) {
         int error = errno;
         close(fd);
         return error;
     }
     c->fd = fd;
-    event_assign(&c->readable, c->base, fd, EV_READ | EV_PERSIST, on_event, c);
-    event_assign(&c->writable, c->base, fd, EV_WRITE, on_event, c);
-    if (event_add(&c->writable, NULL) != 0) {
+    event_callback_fn on = c->tls == NULL ? on_event : on_tls_event;
+    event_assign(&c->readable, c->base, fd, EV_READ | EV_PERSIST, on, c);
+    event_assign(&c->writable, c->base, fd, EV_WRITE, on, c);
+    if ((c->tls != NULL && conn_tls_open(c->tls, fd) != 0) || event_add(&c->writable, NULL) != 0) {
         conn_close(c);
         return ENOMEM;
     }
     return 0;
 }
 
-int conn_opened(struct conn *c)
+static int connected(struct conn *c)
 {
     int error = 0;
     socklen_t len = sizeof error;
@@ -65,9 +110,36 @@ int conn_opened(struct conn *c)
     return error;
 }
 
+static int shake_hands(struct conn *c)
+{
+    int step = conn_tls_handshake(c->tls);
+    if (step < 0)
+        return -step;
+    if (step == CONN_TLS_WRITE && event_add(&c->writable, NULL) != 0)
+        return ENOMEM;
+    if (step != CONN_TLS_DONE)
+        return CONN_PENDING;
+    if (conn_tls_pending(c->tls)) /* the first tickets, as a rule */
+        conn_poke(c);
+    return 0;
+}
+
+int conn_opened(struct conn *c)
+{
+    int error = conn_shaking_hands(c) ? 0 : connected(c);
+    return error == 0 && c->tls != NULL ? shake_hands(c) : error;
+}
+
+bool conn_shaking_hands(const struct conn *c)
+{
+    return c->tls != NULL && c->tls->phase == CONN_TLS_HANDSHAKE && c->tls->began_ns != 0;
+}
+
 ssize_t conn_send(struct conn *c, const void *bytes, size_t len)
 {
     ssize_t n;
+    if (UNLIKELY(c->tls != NULL))
+        return conn_tls_send(c->tls, bytes, len);
     do
         n = send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
@@ -76,6 +148,11 @@ ssize_t conn_send(struct conn *c, const void *bytes, size_t len)
 
 void conn_want_write(struct conn *c)
 {
+    if (c->tls != NULL) {
+        c->tls->sender_waits = true;
+        if (c->tls->send_needs_read)
+            return;
+    }
     event_add(&c->writable, NULL);
 }
 
@@ -120,20 +197,39 @@ static void receive(const struct conn *c, void *buf, size_t cap, int flags, bool
         out->n = -errno;
 }
 
+static void receive_tls(struct conn *c, void *buf, size_t cap, struct conn_read *out)
+{
+    bool more;
+    out->kernel_ns = 0;
+    out->n = conn_tls_recv(c->tls, buf, cap, &more);
+    if (more)
+        conn_poke(c);
+    if (c->tls->recv_needs_write)
+        event_add(&c->writable, NULL);
+}
+
 void conn_recv(struct conn *c, void *buf, size_t cap, bool stamped, struct conn_read *out)
 {
-    receive(c, buf, cap, MSG_DONTWAIT, stamped, out);
+    if (UNLIKELY(c->tls != NULL))
+        receive_tls(c, buf, cap, out);
+    else
+        receive(c, buf, cap, MSG_DONTWAIT, stamped, out);
 }
 
 /* tcp(7): with MSG_TRUNC the bytes are discarded instead of copied. */
 void conn_drop(struct conn *c, void *buf, size_t cap, bool stamped, struct conn_read *out)
 {
-    receive(c, buf, cap, MSG_DONTWAIT | MSG_TRUNC, stamped, out);
+    if (UNLIKELY(c->tls != NULL))
+        receive_tls(c, buf, cap, out);
+    else
+        receive(c, buf, cap, MSG_DONTWAIT | MSG_TRUNC, stamped, out);
 }
 
 bool conn_has_bytes(const struct conn *c)
 {
     char byte;
+    if (c->tls != NULL)
+        return conn_tls_has_bytes(c->tls);
     return recv(c->fd, &byte, sizeof byte, MSG_DONTWAIT | MSG_PEEK) > 0;
 }
 
@@ -148,6 +244,8 @@ void conn_close(struct conn *c)
         return;
     event_del(&c->readable);
     event_del(&c->writable);
+    if (c->tls != NULL)
+        conn_tls_close(c->tls);
     close(c->fd);
     c->fd = -1;
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "agent/client/h1_slot.h"
+#include "agent/client/tls_error.h"
 #include "common/clock.h"
 
 /*
@@ -24,7 +25,13 @@ static enum client_fault fault_of(int error)
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (own[i].error == error)
             return own[i].fault;
-    return FAULT_CONNECT;
+    return tls_error_is(error) ? FAULT_TLS : FAULT_CONNECT;
+}
+
+/* Another address may do better. */
+static bool is_the_addresses(enum client_fault f)
+{
+    return f == FAULT_CONNECT || f == FAULT_TLS;
 }
 
 static void slot_attempted(struct slot *s)
@@ -72,7 +79,7 @@ static void slot_connect_failed(struct slot *s, int error, uint64_t now_ns)
     if (c->stopped)
         return;
     slot_back_off(s, now_ns);
-    if (!c->reached && fault_of(error) == FAULT_CONNECT)
+    if (!c->reached && is_the_addresses(fault_of(error)))
         give_up_queued(c, now_ns);
     h1_connect_queued(c, now_ns);
 }
@@ -82,7 +89,7 @@ static void slot_connect_failed(struct slot *s, int error, uint64_t now_ns)
 static bool slot_next_address(struct slot *s, int error)
 {
     size_t n = s->client->env.target->n;
-    if (fault_of(error) != FAULT_CONNECT)
+    if (!is_the_addresses(fault_of(error)))
         return false;
     s->addr = (uint32_t)((s->addr + 1) % n);
     return ++s->walked < n && error != ETIMEDOUT;
@@ -112,6 +119,8 @@ void slot_opened(struct slot *s)
 {
     struct client_h1 *c = s->client;
     int error = conn_opened(&s->conn);
+    if (error == CONN_PENDING)
+        return;
     uint64_t now_ns = clock_mono_ns();
     if (error != 0) {
         conn_close(&s->conn);
@@ -121,6 +130,8 @@ void slot_opened(struct slot *s)
             slot_connect_failed(s, error, now_ns);
         return;
     }
+    if (s->conn.tls != NULL && c->env.shaken != NULL)
+        c->env.shaken(c->env.arg, &s->conn.tls->handshake);
     c->traffic.connects++;
     c->reached = true;
     slot_attempted(s);
@@ -139,9 +150,10 @@ void slot_opened(struct slot *s)
 
 void slot_connect_timed_out(struct slot *s, uint64_t now_ns)
 {
+    int error = conn_shaking_hands(&s->conn) ? tls_error_system(ETIMEDOUT) : ETIMEDOUT;
     conn_close(&s->conn);
     (void)slot_next_address(s, ETIMEDOUT);
-    slot_connect_failed(s, ETIMEDOUT, now_ns);
+    slot_connect_failed(s, error, now_ns);
 }
 
 void h1_connect_queued(struct client_h1 *c, uint64_t now_ns)

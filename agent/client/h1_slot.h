@@ -71,6 +71,8 @@ struct client_h1 {
     struct client_traffic traffic;
     struct sampling sampling; /* which responses get a kernel stamp */
     struct h1_known known;
+    struct conn_tls *tls; /* one a slot, or NULL */
+    struct tls_session session;
     bool reached; /* some attempt to connect has succeeded */
     bool pulling; /* inside h1_connect_queued */
     bool quiet;   /* nothing more is opened or repeated */

@@ -123,7 +123,7 @@ static void put_host(struct text *t, const struct url_parts *u)
     puts_text(t, u->ipv6_literal ? "Host: [" : "Host: ");
     puts_text(t, u->host);
     puts_text(t, u->ipv6_literal ? "]" : "");
-    if (strcmp(u->port, "80") != 0) {
+    if (!url_default_port(u)) {
         puts_text(t, ":");
         puts_text(t, u->port);
     }

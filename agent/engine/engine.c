@@ -152,6 +152,13 @@ static void on_fault(void *arg, enum client_fault f, int code)
     recorder_fault(e->cfg.recorder, f, code);
 }
 
+static void on_shaken(void *arg, const struct conn_handshake *h)
+{
+    struct engine *e = arg;
+    if (!e->discard)
+        recorder_handshake(e->cfg.recorder, h);
+}
+
 enum err engine_new(const struct engine_config *cfg, struct engine **out, struct errmsg *msg)
 {
     struct engine *e = mem_calloc(1, sizeof *e);
@@ -162,6 +169,7 @@ enum err engine_new(const struct engine_config *cfg, struct engine **out, struct
     e->cfg.env.ready = on_ready;
     e->cfg.env.lost = on_lost;
     e->cfg.env.fault = on_fault;
+    e->cfg.env.shaken = on_shaken;
     e->fault = -1;
     sm_init(&e->phase, phases, ENGINE_PHASES, ENGINE_IDLE, "engine");
     pacer_init(&e->pacer, &cfg->schedule, cfg->quantum_ns);

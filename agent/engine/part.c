@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/engine/recorder.h"
@@ -54,6 +55,15 @@ static void add_errors(const struct part *p, struct snapshot *s)
     s->errors_other += p->errors_other;
 }
 
+static void add_suites(const struct part *p, struct snapshot *s)
+{
+    for (uint32_t i = 0; i < p->n_suites; i++) {
+        char text[SNAPSHOT_ERROR_TEXT];
+        snprintf(text, sizeof text, "%s %s", p->suites[i].version, p->suites[i].cipher);
+        snapshot_add_suite(s, text, p->suites[i].count);
+    }
+}
+
 enum err part_add_to(const struct part *p, struct snapshot *s)
 {
     add_bounds(p, s);
@@ -67,6 +77,7 @@ enum err part_add_to(const struct part *p, struct snapshot *s)
     for (size_t code = SNAPSHOT_STATUS_MIN; code <= SNAPSHOT_STATUS_MAX; code++)
         s->status[code] += p->status[code];
     add_errors(p, s);
+    add_suites(p, s);
     add_health(p, s);
     return ERR_OK;
 }

@@ -148,10 +148,9 @@ void recorder_result(struct recorder *r, const struct client_result *res)
 }
 
 static const size_t fault_counter[FAULTS] = {
-    [FAULT_CONNECT] = COUNTER_connect_errors,
-    [FAULT_FD_LIMIT] = COUNTER_fault_fd_limit,
-    [FAULT_PORTS] = COUNTER_fault_ports,
-    [FAULT_MEMORY] = COUNTER_fault_memory,
+    [FAULT_CONNECT] = COUNTER_connect_errors, [FAULT_FD_LIMIT] = COUNTER_fault_fd_limit,
+    [FAULT_PORTS] = COUNTER_fault_ports,      [FAULT_MEMORY] = COUNTER_fault_memory,
+    [FAULT_TLS] = COUNTER_handshake_errors,
 };
 
 void recorder_fault(struct recorder *r, enum client_fault f, int code)
@@ -160,6 +159,29 @@ void recorder_fault(struct recorder *r, enum client_fault f, int code)
         f != FAULT_POLICY) /* neither ours nor a connection attempt: a text only */
         count(&r->now->counters, fault_counter[f], 1);
     note_error(r->now, PART_ERROR_FAULT + (int)f, code);
+}
+
+/* More kinds than rows: they are still counted as handshakes. */
+static void note_suite(struct part *p, const struct conn_handshake *h)
+{
+    uint32_t i = 0;
+    while (i < p->n_suites &&
+           (p->suites[i].version != h->version || p->suites[i].cipher != h->cipher))
+        i++;
+    if (i == RECORDER_SUITES)
+        return;
+    if (i == p->n_suites)
+        p->suites[p->n_suites++] = (struct part_suite){h->version, h->cipher, 0};
+    p->suites[i].count++;
+}
+
+void recorder_handshake(struct recorder *r, const struct conn_handshake *h)
+{
+    struct part *p = r->now;
+    p->counters.handshakes++;
+    p->counters.resumed += h->resumed;
+    hist_rec_record(&p->hists[HIST_TLS], h->took_ns);
+    note_suite(p, h);
 }
 
 void recorder_traffic(struct recorder *r, const struct client_traffic *t)

@@ -30,6 +30,13 @@ struct part_error {
 };
 #define PART_ERROR_FAULT 100
 
+/* Connections by what their handshakes agreed on; the texts are static. */
+#define RECORDER_SUITES 8
+struct part_suite {
+    const char *version, *cipher;
+    uint64_t count;
+};
+
 struct part {
     struct letter letter; /* kind is the worker's, see worker.h */
     uint32_t worker;
@@ -50,6 +57,8 @@ struct part {
     uint32_t n_errors;
     struct part_error errors[RECORDER_ERRORS];
     uint64_t errors_other;
+    uint32_t n_suites;
+    struct part_suite suites[RECORDER_SUITES];
     struct hist_rec hists[HIST_KINDS];
 };
 
@@ -65,6 +74,7 @@ void recorder_late_beyond(struct recorder *r, uint64_t late_ns);
 void recorder_due(struct recorder *r, uint64_t n); /* n requests became due */
 void recorder_sent(struct recorder *r, uint64_t due_ns, uint64_t sent_ns, bool waited);
 void recorder_result(struct recorder *r, const struct client_result *res); /* every outcome */
+void recorder_handshake(struct recorder *r, const struct conn_handshake *h);
 void recorder_fault(struct recorder *r, enum client_fault f, int code);
 void recorder_traffic(struct recorder *r, const struct client_traffic *t);
 /* Requests that will never be sent; age = oldest one's (now - due). */

@@ -364,6 +364,7 @@ static enum err build(struct worker *w, struct errmsg *msg)
                                .env = {.loop = w->loop,
                                        .target = cfg->target,
                                        .request = cfg->request,
+                                       .tls = cfg->tls,
                                        .connections = cfg->connections},
                                .recorder = w->recorder,
                                .timeout_ns = cfg->timeout_ns,

@@ -25,6 +25,7 @@ struct worker_config {
     const struct client_ops *ops;
     const struct target *target;   /* shared, read-only, outlives the worker */
     const struct request *request; /* the same */
+    const struct tls_context *tls; /* the same; NULL = in the clear */
     uint32_t connections;
     uint64_t timeout_ns;
     uint64_t interval_ns;

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "agent/client/client_h1.h"
+#include "agent/client/tls_context.h"
+#include "agent/client/tls_error.h"
 #include "agent/engine/recorder.h"
 #include "agent/engine/spin.h"
 #include "agent/engine/worker.h"
@@ -66,6 +68,7 @@ struct run {
     struct plan_part part;
     struct url_parts url;
     struct request request;
+    struct tls_context *tls; /* NULL = in the clear */
     struct target target;
     struct mailbox *reports;
 
@@ -160,6 +163,7 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
         .ops = client_h1_ops(),
         .target = &r->target,
         .request = &r->request,
+        .tls = r->tls,
         .connections =
             r->part.connections / r->n_workers + (i < r->part.connections % r->n_workers ? 1 : 0),
         .timeout_ns = r->plan.timeout_ns,
@@ -231,6 +235,7 @@ static void release(struct run *r)
     plan_clear(&r->plan);
     url_clear(&r->url);
     request_clear(&r->request);
+    tls_context_free(r->tls);
     snapshot_free(r->total);
     mem_free(r->workers);
     mem_free(r);
@@ -256,7 +261,8 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     r->total->cumulative = true;
     STAILQ_INIT(&r->waiting);
     enum err e = plan_copy(&r->plan, plan);
-    if (plan->headers.n > 0) /* only the controller knows which of them are secrets */
+    if (plan->headers.n > 0 ||
+        plan->key != NULL) /* only the controller knows which of them are secrets */
         host_no_core_files();
     if (e == ERR_OK)
         e = preflight_descriptors(part->connections, host_fd_limit(), msg);
@@ -266,6 +272,8 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
         policy_bind(&r->policy, r->url.host);
     if (e == ERR_OK)
         e = request_compile(&r->plan, &r->url, &r->request, msg);
+    if (e == ERR_OK && r->url.tls)
+        e = tls_context_new(&r->plan, &r->url, &r->tls, msg);
     if (e == ERR_OK)
         e = mailbox_new(env->loop, on_letter, r, &r->reports, msg);
     if (e != ERR_OK)
@@ -279,6 +287,18 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
 fail:
     release(r);
     return e;
+}
+
+/* Why connections are not open; whom this agent does not trust it also says how to. */
+static void describe_fault(const struct run *r, char *buf, size_t cap)
+{
+    fault_text((enum client_fault)r->fault, r->fault_code, buf, cap);
+    size_t len = strlen(buf);
+    if (r->fault == FAULT_TLS && tls_error_is_verify(r->fault_code))
+        snprintf(buf + len, cap - len,
+                 "; accepted: a certificate for %.40s of a CA this agent trusts, or --cacert FILE, "
+                 "or -k",
+                 tls_context_name(r->tls));
 }
 
 static void on_prepared(struct run *r, const struct worker_status *s)
@@ -297,7 +317,7 @@ static void on_prepared(struct run *r, const struct worker_status *s)
     struct run_info info = {.connections = r->connected, .threads = r->n_workers};
     snprintf(info.address, sizeof info.address, "%s", r->target.text);
     if (r->fault >= 0)
-        fault_text((enum client_fault)r->fault, r->fault_code, info.problem, sizeof info.problem);
+        describe_fault(r, info.problem, sizeof info.problem);
     sm_move(&r->sm, RUN_STATE_PREPARED);
     tell(r, RUN_PREPARED, &info);
 }

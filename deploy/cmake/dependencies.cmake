@@ -38,6 +38,7 @@ hammer_need(msgpack "libmsgpack-dev (Debian 12) or libmsgpack-c-dev (Debian 13)"
 hammer_need(yaml libyaml-dev yaml-0.1)
 hammer_need(cyaml libcyaml-dev libcyaml)
 hammer_need(crypto libssl-dev libcrypto)
+hammer_need(ssl libssl-dev libssl)
 
 find_package(nng CONFIG QUIET)
 if(NOT nng_FOUND)

@@ -96,6 +96,16 @@ static void on_fault(void *arg, enum client_fault f, int code)
     r->fault_code = code;
 }
 
+static void on_shaken(void *arg, const struct conn_handshake *h)
+{
+    struct h1_rig *r = arg;
+    MUST(r->started);
+    MUST(h->took_ns > 0 && h->version != NULL && h->cipher != NULL);
+    r->handshakes++;
+    r->resumed += h->resumed;
+    r->handshake = *h;
+}
+
 static void on_timer(void *arg)
 {
     (void)arg;
@@ -114,12 +124,14 @@ void h1_rig_init(struct h1_rig *r, const struct h1_rig_config *cfg)
         .loop = r->loop,
         .target = &r->target,
         .request = &r->request,
+        .tls = cfg->tls,
         .connections = cfg->connections == 0 ? 1 : cfg->connections,
         .timeout_ns = (cfg->timeout_ms == 0 ? 10 * RIG_LIMIT_MS : cfg->timeout_ms) * NS_PER_MS,
         .arg = r,
         .done = on_done,
         .ready = on_ready,
         .fault = on_fault,
+        .shaken = on_shaken,
     };
     r->client = mem_calloc(1, r->ops->state_size);
     ck_assert_int_eq(r->ops->init(r->client, &r->env, &msg), ERR_OK);

@@ -19,6 +19,7 @@ struct h1_rig_config {
     uint64_t timeout_ms;  /* 0 = longer than any wait here */
     struct request request;
     struct target target;
+    const struct tls_context *tls; /* NULL = in the clear */
 };
 
 struct h1_rig {
@@ -34,6 +35,8 @@ struct h1_rig {
     uint64_t outcomes[OUTCOMES];
     uint64_t faults[FAULTS];
     int fault_code; /* of the last fault */
+    uint64_t handshakes, resumed;
+    struct conn_handshake handshake; /* the last one */
     struct client_traffic traffic;
     struct client_result results[RIG_RESULTS_MAX]; /* by tag, for the first tags */
     struct client_result last;

@@ -151,7 +151,7 @@ void test_pki_issue(const struct test_pki *p, const struct test_pki_cert *c)
     X509 *x = new_cert(key, c->name, ++((struct test_pki *)(uintptr_t)p)->serial,
                        usual ? -3600 : c->from_s, usual ? 3600 : c->to_s);
     X509_set_issuer_name(x, X509_get_subject_name(p->ca));
-    snprintf(san, sizeof san, "DNS:%s", c->name);
+    snprintf(san, sizeof san, "%s%s", strchr(c->name, ':') == NULL ? "DNS:" : "", c->name);
     add_extension(x, p->ca, NID_subject_alt_name, san);
     if (usages[c->usage] != NULL)
         add_extension(x, p->ca, NID_ext_key_usage, usages[c->usage]);

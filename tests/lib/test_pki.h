@@ -30,7 +30,7 @@ enum test_pki_usage {
 
 struct test_pki_cert {
     const char *file; /* FILE.crt and FILE.key (0600) are written */
-    const char *name; /* DNS name */
+    const char *name; /* DNS name, or "IP:ADDRESS" */
     enum test_pki_usage usage;
     long from_s, to_s; /* validity, seconds from now; both 0 = from an hour ago for an hour */
 };

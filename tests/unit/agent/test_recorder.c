@@ -150,12 +150,47 @@ START_TEST(test_faults_are_outside_the_ledger)
     struct part *p = recorder_take(r, true);
     ck_assert_uint_eq(p->counters.scheduled, 0);
     ck_assert_uint_eq(p->counters.connect_errors, 1);
+    ck_assert_uint_eq(p->counters.handshake_errors, 1);
     ck_assert_uint_eq(counters_faults(&p->counters), 3);
     ck_assert_uint_eq(p->n_errors, FAULTS);
     uint64_t counted = 0;
     for (size_t i = 0; i < COUNTERS_N; i++)
         counted += counters_get(&p->counters, i);
-    ck_assert_uint_eq(counted, 4);
+    ck_assert_uint_eq(counted, 5);
+}
+END_TEST
+
+/* Handshakes are counted by what they agreed on; more kinds than rows are still handshakes. */
+START_TEST(test_handshakes)
+{
+    static const char *const ciphers[RECORDER_SUITES + 1] = {"A", "B", "C", "D", "E",
+                                                             "F", "G", "H", "I"};
+    for (size_t i = 0; i <= RECORDER_SUITES; i++)
+        for (uint64_t n = 0; n <= i; n++)
+            recorder_handshake(r, &(struct conn_handshake){.took_ns = 1000 * (i + 1),
+                                                           .resumed = n == 0,
+                                                           .version = "TLSv1.3",
+                                                           .cipher = ciphers[i]});
+    struct part *p = recorder_take(r, false);
+    ck_assert_uint_eq(p->counters.handshakes, 45);
+    ck_assert_uint_eq(p->counters.resumed, 9);
+    ck_assert_uint_eq(p->hists[HIST_TLS].total, 45);
+    ck_assert_uint_eq(p->hists[HIST_TLS].max, 9000);
+    ck_assert_uint_eq(p->n_suites, RECORDER_SUITES);
+    ck_assert_uint_eq(p->suites[7].count, 8);
+    struct snapshot *s = snapshot_new();
+    ck_assert_int_eq(part_add_to(p, s), ERR_OK);
+    ck_assert_uint_eq(s->n_suites, 8);
+    ck_assert_str_eq(s->suites[2].text, "TLSv1.3 C");
+    ck_assert_uint_eq(s->suites[2].count, 3);
+    ck_assert_uint_eq(hist_count(s->series[0].hists[HIST_TLS]), 45);
+    snapshot_free(s);
+    recorder_give(r, p);
+    for (int i = 0; i < RECORDER_PARTS; i++) {
+        p = recorder_take(r, false);
+        if (p != NULL)
+            ck_assert_uint_eq(p->n_suites, 0);
+    }
 }
 END_TEST
 
@@ -207,7 +242,7 @@ START_TEST(test_a_part_comes_home_clean)
         ck_assert_uint_eq(p->n_errors, 1);
         ck_assert_uint_eq(p->worker, 7);
         for (int k = 0; k < HIST_KINDS; k++)
-            ck_assert_uint_eq(p->hists[k].total, k != HIST_RECEIVE);
+            ck_assert_uint_eq(p->hists[k].total, k != HIST_RECEIVE && k != HIST_TLS);
         p->backlog = p->cpu_ns = 99;
         recorder_give(r, p);
     }
@@ -303,6 +338,7 @@ int main(void)
     tcase_add_test(tc, test_extra_bytes_are_a_text_only);
     tcase_add_test(tc, test_faults_and_errors_are_bounded);
     tcase_add_test(tc, test_faults_are_outside_the_ledger);
+    tcase_add_test(tc, test_handshakes);
     tcase_add_test(tc, test_no_spare_is_coarser_not_lossy);
     tcase_add_test(tc, test_a_part_comes_home_clean);
     tcase_add_test(tc, test_a_short_burst_is_no_overload);

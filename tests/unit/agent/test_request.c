@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/mem.h"
 #include "tests/lib/check_main.h"
@@ -35,6 +36,11 @@ static const struct good_url good[] = {
     {"[2001:db8::1]:81", "2001:db8::1", "81", "/", true},
     {"http://[::ffff:127.0.0.1]/", "::ffff:127.0.0.1", "80", "/", true},
     {"http://my_host-1.example.org./", "my_host-1.example.org.", "80", "/", false},
+    {"http://h:443/", "h", "443", "/", false},
+    {"https://h/x", "h", "443", "/x", false},
+    {"HTTPS://h:/", "h", "443", "/", false},
+    {"https://h:80/", "h", "80", "/", false},
+    {"https://[::1]/", "::1", "443", "/", true},
 };
 
 START_TEST(test_good_url)
@@ -43,7 +49,11 @@ START_TEST(test_good_url)
     struct url_parts u;
     struct errmsg msg = {{0}};
     ck_assert_msg(url_parse(g->url, &u, &msg) == ERR_OK, "%s: %s", g->url, msg.text);
-    ck_assert_str_eq(u.scheme, "http");
+    bool tls = strncasecmp(g->url, "https:", 6) == 0;
+    ck_assert_str_eq(u.scheme, tls ? "https" : "http");
+    ck_assert_int_eq(u.tls, tls);
+    ck_assert_int_eq(url_default_port(&u), strcmp(g->port, tls ? "443" : "80") == 0);
+    ck_assert_int_eq(url_host_is_ip(&u), g->ipv6 || g->host[0] == '1');
     ck_assert_str_eq(u.host, g->host);
     ck_assert_str_eq(u.port, g->port);
     ck_assert_str_eq(u.path_query, g->path);
@@ -62,8 +72,9 @@ static const struct {
     {"http://:80/", "host is empty"},
     {"//h/", "host is empty"},
     {"/path", "host is empty"},
-    {"https://h/", "https is not there yet"},
-    {"HTTPS://h/", "https is not there yet"},
+    {"httpss://h/", "unknown scheme"},
+    {"https://", "host is empty"},
+    {"https://h:0/", "from 1 to 65535"},
     {"ftp://h/", "unknown scheme"},
     {"://h", "unknown scheme"},
     {"http://h:0/", "from 1 to 65535"},
@@ -233,6 +244,14 @@ static const struct compiled compiled[] = {
      .body = "a\r\n\r\nb",
      .idempotent = true,
      .expect = "PUT / HTTP/1.1\r\nHost: h\r\n" UA ACCEPT "Content-Length: 6\r\n\r\na\r\n\r\nb"},
+    {.method = "GET",
+     .url = "https://h/",
+     .idempotent = true,
+     .expect = "GET / HTTP/1.1\r\nHost: h\r\n" UA ACCEPT "\r\n"},
+    {.method = "GET",
+     .url = "https://h:80/",
+     .idempotent = true,
+     .expect = "GET / HTTP/1.1\r\nHost: h:80\r\n" UA ACCEPT "\r\n"},
     {.method = "get", .url = "h", .expect = "get / HTTP/1.1\r\nHost: h\r\n" UA ACCEPT "\r\n"},
     {.method = "GET",
      .url = "h",
