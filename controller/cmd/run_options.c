@@ -309,12 +309,27 @@ static void forget_environment(void)
     secret_source_forget("HAMMER_URL");
 }
 
+static enum err load_key(struct plan *p, struct errmsg *msg)
+{
+    struct secret_text t;
+    enum err e = secret_source_read("--key", p->key_file, &t, msg);
+    if (e == ERR_OK && t.len > PLAN_KEY_MAX)
+        e = errmsg_set(msg, ERR_INVALID, "--key: longer than 64 KiB");
+    if (e == ERR_OK) {
+        p->key = mem_dup(t.text, t.len);
+        p->key_len = t.len;
+    }
+    secret_text_clear(&t);
+    return e;
+}
+
 static enum err load_secrets(struct run_options *o, struct errmsg *msg)
 {
     enum err e = secret_options_check(&o->secrets, &o->plan.headers, msg);
     if (e != ERR_OK)
         return e;
-    return secret_options_load(&o->secrets, &o->from_environment, &o->plan.headers, msg);
+    e = secret_options_load(&o->secrets, &o->from_environment, &o->plan.headers, msg);
+    return e == ERR_OK && o->plan.key_file != NULL ? load_key(&o->plan, msg) : e;
 }
 
 /* The file is needed for groups only, and then it must be there. */
@@ -413,7 +428,7 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
         e = run_options_agents(o, inv, msg);
     if (e == ERR_OK)
         e = check_connections(&o->plan, o->agents != NULL ? inv->n : o->local, msg);
-    if (o->plan.headers.n > 0)
+    if (o->plan.headers.n > 0 || o->plan.key != NULL)
         host_no_core_files();
     forget_environment();
     return e;

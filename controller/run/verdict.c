@@ -112,23 +112,48 @@ static const char *first_problem(const struct result *r)
     return "";
 }
 
+static uint64_t failed_attempts(const struct counters *c)
+{
+    return c->connect_errors + c->handshake_errors;
+}
+
+/* What the most frequent failure was. */
+static const char *first_error(const struct result *r)
+{
+    const struct error_row *best = NULL;
+    for (size_t i = 0; i < r->total->n_errors; i++)
+        if (best == NULL || r->total->errors[i].count > best->count)
+            best = &r->total->errors[i];
+    return best != NULL ? best->text : "";
+}
+
+static void say_unreachable(struct result *r, const struct counters *c)
+{
+    const char *why = first_problem(r);
+    if (why[0] == '\0' && c->handshake_errors > 0)
+        why = first_error(r);
+    const char *glue = why[0] != '\0' ? ": " : "";
+    if (c->handshake_errors > 0)
+        reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed%s%.160s",
+               failed_attempts(c), glue, why);
+    else if (c->connect_errors > 0)
+        reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed",
+               c->connect_errors);
+    else
+        reason(r, "no connection to the target ever opened%s%.160s", glue, why);
+}
+
 /* When every agent was lost before it could tell, nothing is known of the target. */
 static bool is_unreachable(struct result *r, const struct counters *c)
 {
     bool nobody_told = agents_taking_part(r) > 0 && agents_missing(r) == agents_taking_part(r) &&
-                       c->connect_errors == 0;
+                       failed_attempts(c) == 0;
     bool none_opened = c->connects == 0 && c->completed == 0 && !nobody_told;
     if (!r->no_target && !none_opened)
         return false;
-    if (r->interrupted && !r->no_target && c->connect_errors == 0)
+    if (r->interrupted && !r->no_target && failed_attempts(c) == 0)
         return false; /* cut before the first attempt ended */
-    const char *why = first_problem(r);
-    if (c->connect_errors > 0)
-        reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed",
-               c->connect_errors);
-    else
-        reason(r, "no connection to the target ever opened%s%.160s", why[0] != '\0' ? ": " : "",
-               why);
+    say_unreachable(r, c);
     return true;
 }
 
@@ -377,11 +402,11 @@ static bool is_server_limited(struct result *r, const struct counters *c)
                "%" PRIu64 " of %" PRIu64
                " requests (%.1f %%) waited because every connection was busy",
                c->waited, c->scheduled, PERCENT(c->waited, c->scheduled));
-    if (stood && c->unsent_no_connection > 0 && c->connect_errors > 0)
+    if (stood && c->unsent_no_connection > 0 && failed_attempts(c) > 0)
         reason(r,
                "%" PRIu64 " requests never got a connection before the end; %" PRIu64
                " attempts to open one failed",
-               c->unsent_no_connection, c->connect_errors);
+               c->unsent_no_connection, failed_attempts(c));
     else if (stood && c->unsent_no_connection > 0)
         reason(r, "%" PRIu64 " requests never got a free connection before the end",
                c->unsent_no_connection);
