@@ -151,6 +151,7 @@ static json_t *json_totals(const struct counters *c)
         uint64_t value;
     } rows[] = {
         {errors, "connect", c->connect_errors},
+        {errors, "handshake", c->handshake_errors},
         {errors, "tls", c->failed_tls},
         {errors, "read", c->failed_read},
         {errors, "write", c->failed_write},
@@ -292,6 +293,39 @@ static json_t *json_lag(const struct snapshot *s)
         hist_free(h);
     }
     return all;
+}
+
+/* What most connections agreed on; `suite` is "VERSION CIPHER". */
+static const char *main_suite(const struct snapshot *s)
+{
+    const struct error_row *best = NULL;
+    for (size_t i = 0; i < s->n_suites; i++)
+        if (best == NULL || s->suites[i].count > best->count)
+            best = &s->suites[i];
+    return best != NULL ? best->text : NULL;
+}
+
+/* null for a target in the clear. */
+static json_t *json_tls(const struct result *r)
+{
+    struct counters c = snapshot_counters(r->total);
+    if (c.handshakes == 0 && c.handshake_errors == 0)
+        return NULL;
+    json_t *o = json_object(), *suites = json_object();
+    struct hist *h = snapshot_hist(r->total, HIST_TLS);
+    const char *suite = main_suite(r->total), *space = suite == NULL ? NULL : strchr(suite, ' ');
+    for (size_t i = 0; i < r->total->n_suites; i++)
+        set(suites, r->total->suites[i].text, integer(r->total->suites[i].count));
+    set(o, "handshakes", integer(c.handshakes));
+    set(o, "resumed", integer(c.resumed));
+    set(o, "failed", integer(c.handshake_errors));
+    set(o, "verified", r->plan != NULL ? json_boolean(!r->plan->insecure) : NULL);
+    set(o, "version", space != NULL ? json_stringn(suite, (size_t)(space - suite)) : NULL);
+    set(o, "cipher", space != NULL ? string(space + 1) : NULL);
+    set(o, "suites", suites);
+    set(o, "handshake", json_figures(h));
+    hist_free(h);
+    return o;
 }
 
 /* --- agents and timeline ---------------------------------------------------------------------- */
@@ -475,6 +509,7 @@ static json_t *json_report(const struct result *r, const struct report_options *
     set(o, "error_texts", json_error_texts(r->total));
     set(o, "latency", json_latency(r, r->total));
     set(o, "lag", json_lag(r->total));
+    set(o, "tls", json_tls(r));
     set(o, "agents", agents);
     set(o, "stalls", stalls);
     set(o, "stalls_dropped", integer(r->stalls_dropped));

@@ -293,6 +293,11 @@ static void write_socket_errors(const struct text *t)
     }
 }
 
+static void write_tls(const struct text *t)
+{
+    text_tls(t->out, t->r, &t->c);
+}
+
 static void write_status(const struct text *t)
 {
     struct text_flow f = text_begin(t->out, "Status codes");
@@ -401,7 +406,7 @@ static void write_lags(const struct text *t)
     for (size_t i = first; i < end; i++) {
         text_label(t->out, lines[i].label);
         if (lines[i].figures[0] == '\0')
-            fprintf(t->out, "none\n");
+            fprintf(t->out, "%s\n", i == 1 && t->c.handshakes > 0 ? "not known in TLS" : "none");
         else
             fprintf(t->out, "%-*s  (%s)\n", width, lines[i].figures, lines[i].remark);
     }
@@ -437,7 +442,7 @@ struct sections {
 static struct sections sections_for(const struct counters *c)
 {
     static void (*const all[])(const struct text *) = {
-        write_head,   write_latency, write_ledger, write_rates,  write_socket_errors,
+        write_head,   write_latency, write_ledger, write_rates,  write_socket_errors, write_tls,
         write_status, write_errors,  write_lags,   write_agents, write_verdict,
     };
     static void (*const nothing[])(const struct text *) = {write_head, write_nothing, write_agents,

@@ -39,6 +39,8 @@ void text_stalls(FILE *out, const struct result *r);
 void text_check(FILE *out, const struct result *r);
 /* Status, reasons, and what to do about them; `c` = counters of the total. */
 void text_verdict(FILE *out, const struct result *r, const struct counters *c);
+/* What the TLS handshakes were like; nothing where there were none. */
+void text_tls(FILE *out, const struct result *r, const struct counters *c);
 /* --latency: every percentile up to the last sample, both clocks. */
 void text_spectrum(FILE *out, const struct result *r);
 
