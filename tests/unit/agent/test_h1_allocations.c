@@ -2,52 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/lib/alloc_count.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/h1_rig.h"
 #include "tests/lib/hostile_server.h"
 
-/*
- * The steady state allocates nothing: counted by standing in front of glibc's allocator. A
- * sanitizer brings its own allocator, so there is nothing to stand in front of.
- */
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNTING 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define COUNTING 0
-#endif
-#endif
-#ifndef COUNTING
-#define COUNTING 1
-#endif
-
-/* By thread: the server's threads share the process. */
-static _Thread_local uint64_t allocations;
-
-#if COUNTING
-void *__libc_malloc(size_t n);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t n);
-
-void *malloc(size_t n)
-{
-    allocations++;
-    return __libc_malloc(n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    allocations++;
-    return __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t n)
-{
-    allocations++;
-    return __libc_realloc(p, n);
-}
-#endif
+/* The steady state allocates nothing. */
 
 #define REQUESTS    100000
 #define ALLOC_BOUND 200
