@@ -112,6 +112,25 @@ START_TEST(test_large_bodies)
 }
 END_TEST
 
+/* One read takes the beginning of a record, the rest is inside OpenSSL, and the socket has nothing
+ * more to wake anybody up with. */
+START_TEST(test_what_openssl_holds_is_read)
+{
+    static const char head[] = H11 "Content-Length: 16400\r\n\r\n";
+    static char whole[sizeof head + 16400];
+    memset(whole, 'x', sizeof whole - 1);
+    memcpy(whole, head, sizeof head - 1);
+    const struct hostile_step script[] = {READ, SEND(whole), AGAIN};
+    struct h1_tls t;
+    h1_tls_open(&t, &(struct h1_tls_config){
+                        .script = script, .timeout_ms = 5000, .front.version = versions[_i]});
+    h1_rig_wait_idle(&t.rig, 1);
+    h1_rig_run(&t.rig, 20);
+    ck_assert_uint_eq(t.rig.outcomes[OUTCOME_OK], 20);
+    h1_tls_close(&t);
+}
+END_TEST
+
 START_TEST(test_slow_bytes)
 {
     static const struct hostile_step script[] = {READ, SLOW(GOOD), READ, SLOW(CHUNKED "0\r\n\r\n"),
@@ -329,6 +348,7 @@ int main(void)
     tcase_add_loop_test(t, test_our_end_is_announced, 0, 2);
     tcase_add_test(t, test_messages_after_the_handshake);
     tcase_add_loop_test(t, test_large_bodies, 0, 2);
+    tcase_add_loop_test(t, test_what_openssl_holds_is_read, 0, 2);
     tcase_add_test(t, test_slow_bytes);
     tcase_add_loop_test(t, test_trust, 0, sizeof trust / sizeof trust[0]);
     tcase_add_test(t, test_no_sni_for_an_address);
