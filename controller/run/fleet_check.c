@@ -50,10 +50,10 @@ static void check_version(struct check *c, size_t i)
         tell_agent(c, true, i, text);
     } else if (f->build[0] != '\0' && strcmp(f->build, HAMMER_VERSION) != 0) {
         snprintf(text, sizeof text,
-                 "it is version %s, this hammer-ctl %s: they understand each other, but the same "
-                 "version on both is what is tested",
+                 "it is version %s, this hammer-ctl %s: two builds may measure in two ways, and one "
+                 "report adds them up; install the same version on both",
                  f->build, HAMMER_VERSION);
-        tell_agent(c, false, i, text);
+        tell_agent(c, true, i, text);
     }
 }
 
@@ -100,28 +100,6 @@ static void check_rate(struct check *c, size_t i)
 
 /* --- all of them ---------------------------------------------------------------------------- */
 
-/* Two builds may measure in two ways, and one report adds them up. */
-static void check_mixed(struct check *c)
-{
-    const struct fleet_fact *first = NULL;
-    char text[512];
-    for (size_t i = 0; i < c->n; i++) {
-        const struct fleet_fact *f = &c->facts[i];
-        if (f->build[0] == '\0')
-            continue;
-        if (first == NULL)
-            first = f;
-        if (strcmp(first->build, f->build) == 0)
-            continue;
-        snprintf(text, sizeof text,
-                 "agents of two versions: %s is %s, %s is %s; install the same hammer-agent on all "
-                 "of them",
-                 first->address, first->build, f->address, f->build);
-        tell(c, true, SIZE_MAX, text);
-        return;
-    }
-}
-
 static void look_at_target(struct check *c)
 {
     struct url_parts u;
@@ -144,7 +122,6 @@ size_t fleet_check(const struct plan *p, const struct fleet_fact *facts, size_t 
 {
     struct check c = {.plan = p, .facts = facts, .n = n, .fn = fn, .arg = arg};
     look_at_target(&c);
-    check_mixed(&c);
     for (size_t i = 0; i < n; i++) {
         check_version(&c, i);
         if (facts[i].part.weight == 0)

@@ -415,13 +415,14 @@ START_TEST(test_mixed_versions)
     process_end(&p);
     ctl(&p, 2,
         (const char *const[]){"agents", "check", "--agents", list, "-r", "10", target.url, NULL});
-    has(p.out, "refused  agents of two versions: ");
+    has(p.out, "refused  ");
+    has(p.out, "it is version 9.9.9, this hammer-ctl ");
     has(p.out, "preflight failed");
     process_end(&p);
     ctl(&p, 2,
         (const char *const[]){"run", "--agents", list, "-r", "10", "-d", "1", target.url, NULL});
-    has(p.err, "hammer-ctl: agents of two versions: ");
-    has(p.err, "install the same hammer-agent");
+    has(p.err, "it is version 9.9.9, this hammer-ctl ");
+    has(p.err, "install the same version on both");
     process_end(&p);
     impostor_stop(&im);
 }
