@@ -49,10 +49,11 @@ static void check_version(struct check *c, size_t i)
                  HAMMER_VERSION);
         tell_agent(c, true, i, text);
     } else if (f->build[0] != '\0' && strcmp(f->build, HAMMER_VERSION) != 0) {
-        snprintf(text, sizeof text,
-                 "it is version %s, this hammer-ctl %s: two builds may measure in two ways, and one "
-                 "report adds them up; install the same version on both",
-                 f->build, HAMMER_VERSION);
+        snprintf(
+            text, sizeof text,
+            "it is version %s, this hammer-ctl %s: two builds may measure in two ways, and one "
+            "report adds them up; install the same version on both",
+            f->build, HAMMER_VERSION);
         tell_agent(c, true, i, text);
     }
 }
