@@ -7,31 +7,14 @@
 
 typedef unsigned __int128 u128;
 
-/* Keeps every product below in 128 bits, with room: index (64) x 1e9 x den (63). */
-#define DEN_MAX (UINT64_C(1) << 33)
-
 uint64_t schedule_due_of_index(const struct rate *rate, uint64_t i)
 {
-    if (rate->num == 0)
-        return 0;
-    uint64_t k = NS_PER_SEC * rate->den, small;
-    if (!__builtin_mul_overflow(i, k, &small)) /* a division of 128 bits costs ten times as much */
-        return small / rate->num;
-    u128 due = (u128)i * k / rate->num;
-    return due > UINT64_MAX ? UINT64_MAX : (uint64_t)due;
+    return profile_rate_due(rate, i);
 }
 
-/* Number of global indices due at or before ns: floor(i*k/num) <= ns  <=>  i*k < (ns+1)*num. */
-static uint64_t global_until(const struct rate *rate, uint64_t ns)
+uint64_t schedule_due_at(const struct schedule *s, uint64_t i)
 {
-    if (rate->num == 0)
-        return UINT64_MAX;
-    uint64_t k = NS_PER_SEC * rate->den, small;
-    if (ns < UINT64_MAX && !__builtin_mul_overflow(ns + 1, rate->num, &small) &&
-        small <= UINT64_MAX - k)
-        return (small + k - 1) / k;
-    u128 n = (((u128)ns + 1) * rate->num + k - 1) / k;
-    return n > UINT64_MAX ? UINT64_MAX : (uint64_t)n;
+    return profile_due(&s->profile, i);
 }
 
 /* How many of the first `global` indices belong to the share. */
@@ -83,24 +66,33 @@ static void count(struct schedule *s)
     s->count = total == UINT64_MAX ? UINT64_MAX : owned_below(s, total);
 }
 
-enum err schedule_init(struct schedule *s, const struct rate *rate, const struct share *share,
-                       uint64_t duration_ns, uint64_t requests, struct errmsg *msg)
+static enum err start(struct schedule *s, const struct share *share, uint64_t duration_ns,
+                      uint64_t requests, struct errmsg *msg)
 {
-    if (rate->den == 0 || rate->den > DEN_MAX)
-        return errmsg_set(msg, ERR_INVALID,
-                          "rate %" PRIu64 "/%" PRIu64
-                          ": accepted is a fraction with a denominator of 1 up to 2^33",
-                          rate->num, rate->den);
     enum err e = check_share(share, msg);
     if (e != ERR_OK)
         return e;
-    *s = (struct schedule){.rate = *rate,
-                           .duration_ns = duration_ns,
-                           .requests = requests,
-                           .n_pieces = 1,
-                           .pieces = {{.share = *share}}};
+    s->duration_ns = duration_ns;
+    s->requests = requests;
+    s->n_pieces = 1;
+    s->pieces[0] = (struct schedule_piece){.share = *share};
     count(s);
     return ERR_OK;
+}
+
+enum err schedule_init(struct schedule *s, const struct rate *rate, const struct share *share,
+                       uint64_t duration_ns, uint64_t requests, struct errmsg *msg)
+{
+    enum err e = profile_constant(&s->profile, rate, msg);
+    return e == ERR_OK ? start(s, share, duration_ns, requests, msg) : e;
+}
+
+enum err schedule_init_profile(struct schedule *s, const struct profile *profile,
+                               const struct share *share, uint64_t duration_ns, uint64_t requests,
+                               struct errmsg *msg)
+{
+    s->profile = *profile;
+    return start(s, share, duration_ns, requests, msg);
 }
 
 enum err schedule_reshare(struct schedule *s, uint64_t from, const struct share *share,
@@ -129,15 +121,15 @@ enum err schedule_reshare(struct schedule *s, uint64_t from, const struct share 
 
 bool schedule_is_closed(const struct schedule *s)
 {
-    return s->rate.num == 0;
+    return s->profile.n == 0 && s->profile.rate.num == 0;
 }
 
 uint64_t schedule_total(const struct schedule *s)
 {
     if (s->duration_ns == 0)
         return 0;
-    uint64_t timed =
-        s->duration_ns == NS_NEVER ? UINT64_MAX : global_until(&s->rate, s->duration_ns - 1);
+    uint64_t timed = s->duration_ns == NS_NEVER ? profile_total(&s->profile)
+                                                : profile_until(&s->profile, s->duration_ns - 1);
     return timed < s->requests ? timed : s->requests;
 }
 
@@ -168,11 +160,11 @@ uint64_t schedule_index(const struct schedule *s, uint64_t n)
 
 uint64_t schedule_due(const struct schedule *s, uint64_t n)
 {
-    return schedule_due_of_index(&s->rate, schedule_index(s, n));
+    return profile_due(&s->profile, schedule_index(s, n));
 }
 
 uint64_t schedule_due_until(const struct schedule *s, uint64_t ns)
 {
-    uint64_t n = owned_below(s, global_until(&s->rate, ns));
+    uint64_t n = owned_below(s, profile_until(&s->profile, ns));
     return n < s->count ? n : s->count;
 }

@@ -7,13 +7,15 @@
 
 #include "common/err.h"
 #include "common/units.h"
+#include "proto/profile.h"
 
 /*
- * PURE: which requests a shard owns and when each is due. Request i of the whole run is due
- * i * 1e9 * den / num ns after t0 (128-bit integer arithmetic, rounded down, never accumulated).
- * Agent k of weights w owns w_k consecutive residues of i mod sum(w); thread j of T owns every T-th
- * of the agent's own requests, from its j-th. The union over agents and threads IS the
- * single-machine schedule. No clock, no I/O, no state: any thread.
+ * PURE: which requests a shard owns and when each is due. When request i of the whole run is due
+ * says the profile: at a constant rate i * 1e9 * den / num ns after t0 (128-bit integer arithmetic,
+ * rounded down, never accumulated), with stages likewise (see profile.h). Agent k of weights w owns
+ * w_k consecutive residues of i mod sum(w); thread j of T owns every T-th of the agent's own
+ * requests, from its j-th. The union over agents and threads IS the single-machine schedule. No
+ * clock, no I/O, no state: any thread.
  *
  * Rate 0 is a closed loop at full speed: no request has a due time (every one counts as due at t0),
  * a request is sent as soon as a connection is free, and only `requests` bounds the index.
@@ -38,17 +40,21 @@ struct schedule_piece {
 #define SCHEDULE_PIECES_MAX 8
 
 struct schedule {
-    struct rate rate;     /* num 0 = closed loop */
     uint64_t duration_ns; /* due < duration; NS_NEVER = no end */
     uint64_t requests;    /* global limit on the index; UINT64_MAX = none */
     uint64_t count;       /* requests of this shard; UINT64_MAX = endless */
     uint32_t n_pieces;    /* >= 1; in order of the index */
     struct schedule_piece pieces[SCHEDULE_PIECES_MAX];
+    struct profile profile; /* rate 0 = closed loop */
 };
 
 /* Checks and completes (count). ERR_INVALID names what is wrong in msg. */
 enum err schedule_init(struct schedule *s, const struct rate *rate, const struct share *share,
                        uint64_t duration_ns, uint64_t requests, struct errmsg *msg) MUST_CHECK;
+/* The same with any profile, which is copied. Its stages end the run too. */
+enum err schedule_init_profile(struct schedule *s, const struct profile *profile,
+                               const struct share *share, uint64_t duration_ns, uint64_t requests,
+                               struct errmsg *msg) MUST_CHECK;
 
 /* From global index `from` on the shard owns `share`, whose residues are those of i - from; what it
  * owns below stays. When every survivor of a lost agent does so, the union from `from` on is the
@@ -66,7 +72,9 @@ uint64_t schedule_due(const struct schedule *s, uint64_t n);
 uint64_t schedule_due_until(const struct schedule *s, uint64_t ns);
 /* Requests of the whole run (all shards). */
 uint64_t schedule_total(const struct schedule *s);
-/* Due time of global index i. */
+/* Due time of global index i, whoever owns it. */
+uint64_t schedule_due_at(const struct schedule *s, uint64_t i);
+/* The same of a constant rate. */
 uint64_t schedule_due_of_index(const struct rate *rate, uint64_t i);
 
 #endif

@@ -33,7 +33,7 @@ static uint64_t end_of(const struct pacer *p)
 {
     uint64_t total = schedule_total(&p->schedule), end = NS_NEVER;
     if (total != UINT64_MAX && !p->closed)
-        end = schedule_due_of_index(&p->schedule.rate, total);
+        end = schedule_due_at(&p->schedule, total);
     if (end > p->schedule.duration_ns)
         end = p->schedule.duration_ns;
     return clock_add(p->t0_ns, end);
@@ -95,7 +95,7 @@ enum err pacer_reshare(struct pacer *p, uint64_t from, const struct share *share
     enum err e = schedule_reshare(&next, from, share, msg);
     if (e != ERR_OK)
         return e;
-    uint64_t due_ns = clock_add(p->t0_ns, schedule_due_of_index(&next.rate, from));
+    uint64_t due_ns = clock_add(p->t0_ns, schedule_due_at(&next, from));
     if (p->t0_ns != NS_NEVER && now_ns >= due_ns)
         return errmsg_set(msg, ERR_STATE, "index %" PRIu64 " was due %" PRIu64 " ms ago", from,
                           (now_ns - due_ns) / NS_PER_MS);
@@ -115,8 +115,7 @@ struct pacer_slot pacer_oldest(const struct pacer *p)
     uint64_t tag = schedule_index(&p->schedule, p->sent);
     return (struct pacer_slot){
         .tag = tag,
-        .due_ns = p->closed ? NS_NEVER
-                            : clock_add(p->t0_ns, schedule_due_of_index(&p->schedule.rate, tag)),
+        .due_ns = p->closed ? NS_NEVER : clock_add(p->t0_ns, schedule_due_at(&p->schedule, tag)),
         .waiting = p->sent >= p->prompt,
     };
 }

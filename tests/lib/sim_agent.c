@@ -280,7 +280,7 @@ static enum err sim_reshare(struct run *r, uint64_t from, const struct plan_part
     r->reshare_problem[0] = '\0';
     if (r->phase > PHASE_SENDING) {
         snprintf(r->reshare_problem, sizeof r->reshare_problem, "its last request is sent");
-    } else if (a->now_ns >= r->t0_ns + schedule_due_of_index(&r->schedule.rate, from)) {
+    } else if (a->now_ns >= r->t0_ns + schedule_due_at(&r->schedule, from)) {
         snprintf(r->reshare_problem, sizeof r->reshare_problem, "the index was due");
     } else if (schedule_reshare(&r->schedule, from, &share, &why) != ERR_OK) {
         snprintf(r->reshare_problem, sizeof r->reshare_problem, "%.120s", why.text);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_PROTO_PROFILE_H
+#define HAMMER_PROTO_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/units.h"
+
+/*
+ * PURE: the rate of the whole run over its time, and from it when each request is due. A profile is
+ * one rate without an end, or stages one after another, each with a constant rate or with one that
+ * changes linearly. With N(t) the integral of the rate up to t, request i is due where N reaches i,
+ * rounded down to a nanosecond. All of it is exact integer arithmetic from the index alone: nothing
+ * is accumulated and nothing depends on who asks.
+ *
+ * A request belongs to the stage in which it is due. So the stage from t to u has the requests i
+ * with N(t) <= i < N(u), and all stages together have the integral, rounded up once. No allocation,
+ * no clock, no state: any thread.
+ */
+
+#define PROFILE_STAGES_MAX 64
+
+/* As the user puts it: "60s@100..2000". One of the two rates may be 0, not both. */
+struct stage {
+    uint64_t duration_ns;
+    struct rate from, to; /* equal: constant */
+};
+
+/* A stage, computed. Requests are counted in units of 1 / profile.unit. */
+struct profile_part {
+    uint64_t index;            /* first request of the stage, if it has any */
+    uint64_t start_ns;         /* after t0 */
+    uint64_t duration_ns;      /* > 0 */
+    uint64_t from, to;         /* rates, numerators over the common denominator */
+    uint64_t before, fraction; /* N(start) = before + fraction / unit */
+};
+
+struct profile {
+    struct rate rate; /* n == 0: the rate for ever; num 0 = no request has a due time */
+    uint32_t n;       /* stages; 0 = none */
+    uint64_t unit;    /* 2e9 times the common denominator of the rates */
+    uint64_t total;   /* requests of all stages */
+    uint64_t end_ns;
+    struct profile_part parts[PROFILE_STAGES_MAX];
+};
+
+/* Denominators of rates go up to RATE_DEN_MAX; beyond: ERR_INVALID. */
+enum err profile_constant(struct profile *p, const struct rate *rate,
+                          struct errmsg *msg) MUST_CHECK;
+
+/* ERR_INVALID, and what is wrong with which stage: none or too many, one without a length or
+ * without a rate, rates out of bounds or without a common denominator, a ramp too long for its
+ * rates to be exact. */
+enum err profile_stages(struct profile *p, const struct stage *stages, size_t n,
+                        struct errmsg *msg) MUST_CHECK;
+
+/* Due time of request i, ns after t0; UINT64_MAX: never, or later than that. Does not decrease. */
+uint64_t profile_due(const struct profile *p, uint64_t i);
+
+/* How many requests are due at or before `ns` after t0: the exact inverse of profile_due. */
+uint64_t profile_until(const struct profile *p, uint64_t ns);
+
+/* Requests of all stages; UINT64_MAX = no end. */
+uint64_t profile_total(const struct profile *p);
+
+/* profile_due of a constant rate. */
+uint64_t profile_rate_due(const struct rate *rate, uint64_t i);
+
+#endif
