@@ -94,6 +94,16 @@ static const struct option_row rows[] = {
      .meta = "TIME",
      .text = "send what is due in this time: 10, 500ms, 1h30m; a bare number is seconds (default: "
              "10s, no limit with -n)"},
+    {.name = "stages",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(n_stages),
+     .parse = plan_parse_stages,
+     .accepted = "TIME@RATE or TIME@RATE..RATE, one or more with commas between",
+     .meta = "LIST",
+     .text = "rates one after another instead of -r and -d: 30s@200,60s@100..2000 sends 200/s for "
+             "30 s, then 100/s rising to 2000/s in 60 s; rates as -r takes them, and 0 at one end "
+             "of a ramp"},
     {.name = "requests",
      .aliases = "-n",
      .type = OPTION_COUNT,
@@ -304,6 +314,9 @@ enum err plan_check(struct plan *p, struct errmsg *msg)
         return e;
     if (p->method == NULL)
         p->method = mem_strdup(p->body != NULL ? "POST" : "GET");
+    e = plan_settle_stages(p, msg);
+    if (e != ERR_OK)
+        return e;
     if (!p->forever && p->duration_ns == NS_NEVER && p->requests == UINT64_MAX)
         p->duration_ns = DURATION_DEFAULT;
     return plan_validate(p, msg);

@@ -57,8 +57,8 @@ struct plan {
     uint32_t tls_min;     /* enum plan_tls */
     bool insecure;        /* any certificate will do */
     bool tls_no_resume;   /* each handshake in full */
-    struct rate rate;     /* num 0 = not given: closed loop at full speed */
-    uint64_t duration_ns; /* NS_NEVER = not bounded by time */
+    struct rate rate;     /* num 0 = not given: closed loop at full speed; with stages their peak */
+    uint64_t duration_ns; /* NS_NEVER = not bounded by time; with stages their sum */
     uint64_t requests;    /* UINT64_MAX = not bounded by count */
     uint64_t timeout_ns;
     uint64_t interval_ns;
@@ -67,6 +67,8 @@ struct plan {
     uint32_t connections;         /* whole run; 0 = the default of plan_split */
     uint32_t threads;             /* per agent; 0 = the agent's default */
     bool forever;
+    uint32_t n_stages; /* 0 = the rate is constant */
+    struct stage stages[PROFILE_STAGES_MAX];
     bool duration_set, requests_set, connections_set, threads_set, rate_set;
 };
 
@@ -91,6 +93,28 @@ enum err plan_check(struct plan *p, struct errmsg *msg) MUST_CHECK;
 /* Everything of plan_check that does not read files, on a plan already completed by it: for plans
  * that came over the wire. Looks at values only, never at the _set members. */
 enum err plan_validate(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+
+/* --- stages ---------------------------------------------------------------------------------- */
+
+/* The option's parser. An error names the stage. */
+enum err plan_parse_stages(const struct option_row *row, const char *value, void *target,
+                           struct errmsg *msg);
+/* Parts of plan_check and plan_validate. */
+enum err plan_settle_stages(struct plan *p, struct errmsg *msg) MUST_CHECK;
+enum err plan_check_stages(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+struct rate plan_stages_peak(const struct plan *p);
+/* "60s@100..2000", as the option takes it. */
+#define PLAN_STAGE_TEXT (4 * UNITS_TEXT)
+const char *plan_stage_text(const struct stage *s, char buf[PLAN_STAGE_TEXT]);
+/* The stage in which an instant after t0 lies: 0 .. n_stages - 1, 0 without stages. */
+size_t plan_stage_at(const struct plan *p, uint64_t ns);
+
+/* A checked plan's schedule for that share, whatever its rate does; `requests` bounds the index
+ * (the plan's own, or fewer). */
+enum err plan_schedule(const struct plan *p, const struct share *share, uint64_t requests,
+                       struct schedule *s, struct errmsg *msg) MUST_CHECK;
+/* When that request of the whole run is due, ns after t0; UINT64_MAX = after the end. */
+uint64_t plan_due_of_index(const struct plan *p, uint64_t i);
 
 /* Splits connections by weight (largest remainder, at least 1 each) and settles the thread count:
  * threads = plan's, else the smaller of 4 and the agent's cores; an explicit -c below the number of

@@ -16,8 +16,11 @@ enum plan_key {
     PLAN_CACERT,
     PLAN_CERT,
     PLAN_KEY,
-    PLAN_SNI
+    PLAN_SNI,
+    PLAN_STAGES
 };
+
+#define STAGE_NUMBERS 5 /* of one stage */
 
 #define SCALAR(key, type, member)                                                                  \
     {                                                                                              \
@@ -66,18 +69,43 @@ static void put_bytes(struct wire_out *w, enum plan_key key, const uint8_t *byte
 static uint32_t count_keys(const struct plan *p)
 {
     const void *optional[] = {p->body, p->cacert, p->cert, p->key, p->sni};
-    uint32_t n = PLAN_HEADERS;
+    uint32_t n = PLAN_HEADERS + (p->n_stages > 0);
     for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
         n += optional[i] != NULL;
     return n;
+}
+
+/* A receiver that does not know stages must not send another load: with them the scalar rate is
+ * 0/0, which it refuses. */
+static void put_scalars(struct wire_out *w, const struct plan *p)
+{
+    struct plan sent = *p;
+    if (p->n_stages > 0)
+        sent.rate = (struct rate){0, 0};
+    wire_put_u64(w, PLAN_SCALARS);
+    wire_put_fields(w, scalars, N_SCALARS, &sent);
+}
+
+static void put_stages(struct wire_out *w, const struct plan *p)
+{
+    wire_put_u64(w, PLAN_STAGES);
+    wire_put_array(w, p->n_stages);
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        const struct stage *s = &p->stages[i];
+        wire_put_array(w, STAGE_NUMBERS);
+        wire_put_u64(w, s->duration_ns);
+        wire_put_u64(w, s->from.num);
+        wire_put_u64(w, s->from.den);
+        wire_put_u64(w, s->to.num);
+        wire_put_u64(w, s->to.den);
+    }
 }
 
 enum err plan_encode(const struct plan *p, uint8_t **buf, size_t *len)
 {
     struct wire_out *w = wire_out_new();
     wire_put_map(w, count_keys(p));
-    wire_put_u64(w, PLAN_SCALARS);
-    wire_put_fields(w, scalars, N_SCALARS, p);
+    put_scalars(w, p);
     put_string(w, PLAN_URL, p->url);
     put_string(w, PLAN_METHOD, p->method);
     wire_put_u64(w, PLAN_HEADERS);
@@ -90,6 +118,8 @@ enum err plan_encode(const struct plan *p, uint8_t **buf, size_t *len)
     put_bytes(w, PLAN_KEY, p->key, p->key_len);
     if (p->sni != NULL)
         put_string(w, PLAN_SNI, p->sni);
+    if (p->n_stages > 0)
+        put_stages(w, p);
     *buf = wire_out_take(w, len);
     wire_out_free(w);
     return ERR_OK;
@@ -121,6 +151,21 @@ static void get_bytes(struct wire_in *r, size_t max, uint8_t **bytes, size_t *le
     *len = b.len;
 }
 
+static void get_stages(struct wire_in *r, struct plan *p)
+{
+    p->n_stages = wire_get_array(r, PROFILE_STAGES_MAX);
+    for (uint32_t i = 0; i < p->n_stages && r->err == ERR_OK; i++) {
+        struct stage *s = &p->stages[i];
+        if (wire_get_array(r, STAGE_NUMBERS) != STAGE_NUMBERS)
+            wire_fail(r, ERR_CORRUPT);
+        s->duration_ns = wire_get_u64(r);
+        s->from.num = wire_get_u64(r);
+        s->from.den = wire_get_u64(r);
+        s->to.num = wire_get_u64(r);
+        s->to.den = wire_get_u64(r);
+    }
+}
+
 static void get_member(struct wire_in *r, struct plan *p, uint64_t key)
 {
     switch (key) {
@@ -148,6 +193,9 @@ static void get_member(struct wire_in *r, struct plan *p, uint64_t key)
     case PLAN_SNI:
         p->sni = get_string(r, PLAN_SNI_MAX);
         break;
+    case PLAN_STAGES:
+        get_stages(r, p);
+        break;
     default:
         wire_skip(r);
     }
@@ -167,6 +215,11 @@ static void get_plan(struct wire_in *r, struct plan *p)
     }
     if ((seen & needed) != needed)
         wire_fail(r, ERR_CORRUPT);
+    if (p->n_stages == 0 || r->err != ERR_OK)
+        return;
+    if (p->rate.num != 0 || p->rate.den != 0) /* the stages and another rate: which one? */
+        wire_fail(r, ERR_CORRUPT);
+    p->rate = plan_stages_peak(p);
 }
 
 enum err plan_decode(const uint8_t *buf, size_t len, struct plan *to, struct errmsg *msg)

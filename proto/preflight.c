@@ -68,6 +68,12 @@ static uint64_t requests_within(const struct plan *p, const struct plan_part *pa
 {
     uint64_t ns = p->duration_ns < window_ns ? p->duration_ns : window_ns;
     unsigned __int128 all = (unsigned __int128)ns * p->rate.num / p->rate.den / NS_PER_SEC + 1;
+    struct share whole = {.total = 1, .weight = 1, .threads = 1};
+    struct schedule s;
+    /* With stages the rate is their peak: at that rate all the time, more than there are. */
+    if (p->n_stages > 0 && plan_schedule(p, &whole, p->requests, &s, NULL) == ERR_OK &&
+        all > s.count)
+        all = s.count;
     if (all > p->requests)
         all = p->requests;
     if (all > UINT64_MAX)

@@ -49,6 +49,16 @@ static json_t *hash_of(const void *bytes, size_t len)
     return bytes != NULL && digest_sha256(bytes, len, hex) ? json_string(hex) : json_null();
 }
 
+static json_t *stages(const struct plan *p)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        char one[PLAN_STAGE_TEXT];
+        json_array_append_new(all, text(plan_stage_text(&p->stages[i], one)));
+    }
+    return all;
+}
+
 static void add_plan(json_t *j, const struct plan *p)
 {
     char target[TEXT_MAX], rate[UNITS_TEXT];
@@ -58,6 +68,8 @@ static void add_plan(json_t *j, const struct plan *p)
     json_object_set_new(j, "body_bytes", number(p->body_len));
     json_object_set_new(j, "rate",
                         p->rate.num == 0 ? json_null() : text(units_format_rate(&p->rate, rate)));
+    if (p->n_stages > 0)
+        json_object_set_new(j, "stages", stages(p));
     json_object_set_new(j, "duration", duration(p->duration_ns));
     json_object_set_new(j, "requests", number(p->requests));
 }

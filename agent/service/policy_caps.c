@@ -117,7 +117,7 @@ uint64_t policy_plan_end(const struct plan *plan)
     if (plan->rate.num == 0 || plan->requests == UINT64_MAX)
         return end_ns;
     uint64_t last = plan->requests > 0 ? plan->requests - 1 : 0;
-    uint64_t last_ns = schedule_due_of_index(&plan->rate, last);
+    uint64_t last_ns = plan_due_of_index(plan, last);
     return last_ns < end_ns ? last_ns : end_ns;
 }
 

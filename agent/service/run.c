@@ -175,8 +175,7 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
         .send_limit_ns = policy_send_limit(&r->policy, r->plan.timeout_ns),
         .reports = r->reports,
     };
-    enum err e = schedule_init(&cfg.schedule, &r->plan.rate, &share, r->plan.duration_ns,
-                               r->plan.requests, msg);
+    enum err e = plan_schedule(&r->plan, &share, r->plan.requests, &cfg.schedule, msg);
     if (e == ERR_OK)
         e = worker_start(&cfg, &r->workers[i].worker, msg);
     return e;

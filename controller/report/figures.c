@@ -71,10 +71,24 @@ double figures_achieved(const struct result *r)
     return (double)snapshot_counters(r->total).completed * (double)NS_PER_SEC / (double)elapsed;
 }
 
+static double stages_target(const struct result *r)
+{
+    struct share whole = {.total = 1, .weight = 1, .threads = 1};
+    struct schedule s;
+    uint64_t ns = figures_elapsed_ns(r);
+    if (ns == 0 || ns > r->duration_ns)
+        ns = r->duration_ns;
+    if (ns == 0 || plan_schedule(r->plan, &whole, r->plan->requests, &s, NULL) != ERR_OK)
+        return 0;
+    return (double)schedule_due_until(&s, ns - 1) * (double)NS_PER_SEC / (double)ns;
+}
+
 double figures_target(const struct result *r)
 {
     if (r->plan == NULL || r->plan->rate.num == 0)
         return 0;
+    if (r->plan->n_stages > 0)
+        return stages_target(r);
     return (double)r->plan->rate.num / (double)r->plan->rate.den;
 }
 

@@ -91,6 +91,22 @@ static json_t *redacted_header(const char *line, const char *secret_headers)
     return s;
 }
 
+static json_t *json_stages(const struct plan *p)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        const struct stage *s = &p->stages[i];
+        json_t *o = json_object();
+        char text[PLAN_STAGE_TEXT];
+        set(o, "stage", json_string(plan_stage_text(s, text)));
+        set(o, "duration_ns", integer(s->duration_ns));
+        set(o, "from", real((double)s->from.num / (double)s->from.den));
+        set(o, "to", real((double)s->to.num / (double)s->to.den));
+        json_array_append_new(all, o);
+    }
+    return all;
+}
+
 static json_t *json_plan(const struct result *r, const struct report_options *options)
 {
     const struct plan *p = r->plan;
@@ -113,6 +129,7 @@ static json_t *json_plan(const struct result *r, const struct report_options *op
     set(o, "body_bytes", integer(p->body_len));
     set(o, "loop", json_string(open ? "open" : "closed"));
     set(o, "rate", open ? json_string(units_format_rate(&p->rate, rate)) : NULL);
+    set(o, "stages", json_stages(p));
     set(o, "duration_ns", integer(p->duration_ns));
     set(o, "requests", integer(p->requests));
     set(o, "timeout_ns", integer(p->timeout_ns));
@@ -447,7 +464,7 @@ static json_t *json_row_latency(const struct result_latency *l)
     return o;
 }
 
-static json_t *json_interval(const struct result_interval *row)
+static json_t *json_interval(const struct plan *p, const struct result_interval *row)
 {
     json_t *o = json_object();
     set(o, "from_ns", integer(row->from_ns));
@@ -465,6 +482,8 @@ static json_t *json_interval(const struct result_interval *row)
     set(o, "cpu_peak", real((double)row->cpu_busy_ppm / 1e6));
     set(o, "send_p99", integer(row->send_lag_p99));
     set(o, "receive_p99", integer(row->receive_p99));
+    if (p != NULL && p->n_stages > 0)
+        set(o, "stage", integer(plan_stage_at(p, row->from_ns)));
     return o;
 }
 
@@ -495,7 +514,7 @@ static json_t *json_report(const struct result *r, const struct report_options *
     for (size_t i = 0; i < r->n_agents; i++)
         json_array_append_new(agents, json_agent(r, &r->agents[i]));
     for (size_t i = 0; i < r->n_intervals; i++)
-        json_array_append_new(timeline, json_interval(&r->intervals[i]));
+        json_array_append_new(timeline, json_interval(r->plan, &r->intervals[i]));
     for (size_t i = 0; i < r->n_stalls; i++)
         json_array_append_new(stalls, json_stall(r, &r->stalls[i]));
     set(o, "schema", json_string(SCHEMA));

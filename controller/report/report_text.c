@@ -35,6 +35,8 @@ static void write_load(const struct text *t, const struct plan *p)
     char text[UNITS_TEXT];
     if (p->rate.num == 0)
         fprintf(t->out, "closed loop at full speed");
+    else if (p->n_stages > 0)
+        fprintf(t->out, "open loop in %" PRIu32 " stage%s", p->n_stages, plural(p->n_stages));
     else if (p->rate.den == 1)
         fprintf(t->out, "open loop @ %" PRIu64 " req/s", p->rate.num);
     else
@@ -43,6 +45,19 @@ static void write_load(const struct text *t, const struct plan *p)
         fprintf(t->out, ", dispatch quantum %s",
                 units_format_duration(p->dispatch_quantum_ns, text));
     fputc('\n', t->out);
+}
+
+static void write_stages(const struct text *t, const struct plan *p)
+{
+    if (p->n_stages == 0)
+        return;
+    struct text_flow f = text_begin(t->out, "Stages");
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        char text[PLAN_STAGE_TEXT];
+        text_item(&f, " ", "%s%s", plan_stage_text(&p->stages[i], text),
+                  i + 1 < p->n_stages ? "," : "");
+    }
+    text_end(&f);
 }
 
 /* Whichever of the two bounds is reached first ends the run. */
@@ -79,6 +94,7 @@ static void write_head(const struct text *t)
     fprintf(t->out, "  %zu agent%s, %" PRIu64 " thread%s, %" PRIu64 " connection%s, ", r->n_agents,
             plural(r->n_agents), threads, plural(threads), connections, plural(connections));
     write_load(t, p);
+    write_stages(t, p);
     if (r->name[0] != '\0') {
         struct text_flow f = text_begin(t->out, "Name");
         text_words(&f, r->name);

@@ -330,7 +330,7 @@ uint64_t coord_planned_end(const struct coordinator *c)
 {
     uint64_t planned = c->cfg.plan->duration_ns;
     if (c->cfg.plan->requests != UINT64_MAX && c->cfg.plan->rate.num != 0) {
-        uint64_t counted = schedule_due_of_index(&c->cfg.plan->rate, c->cfg.plan->requests);
+        uint64_t counted = plan_due_of_index(c->cfg.plan, c->cfg.plan->requests);
         planned = counted < planned ? counted : planned;
     }
     /* What is late is still sent until T + timeout and then has its own timeout. */

@@ -41,7 +41,7 @@ static uint64_t first_index(const struct coordinator *c, uint64_t now_ns)
         if (c->agents[i].load_ns > free_ns) /* the lost one may still send until then */
             free_ns = c->agents[i].load_ns;
     }
-    if (schedule_init(&s, &p->rate, &whole, p->duration_ns, p->requests, NULL) != ERR_OK)
+    if (plan_schedule(p, &whole, p->requests, &s, NULL) != ERR_OK)
         return UINT64_MAX;
     uint64_t at_ns = clock_add(clock_elapsed(c->t0_ns, free_ns), COORD_RESHARE_NS + 4 * worst);
     uint64_t index = schedule_due_until(&s, at_ns);
@@ -77,8 +77,7 @@ static void ask(struct coordinator *c, size_t i, uint32_t total, uint32_t *first
     a->reshare.first = *first;
     *first += a->reshare.weight;
     a->reshare_command = c->next_command++;
-    a->reshare_by_ns =
-        clock_add(c->t0_ns, schedule_due_of_index(&c->cfg.plan->rate, c->reshare_from));
+    a->reshare_by_ns = clock_add(c->t0_ns, plan_due_of_index(c->cfg.plan, c->reshare_from));
     coord_reshare_repeat(c, i, now_ns);
 }
 

@@ -38,7 +38,7 @@ enum err loss_schedule(const struct plan *p, const struct loss_agent *agents, si
     struct share share = {
         .total = a->part.total, .first = a->part.first, .weight = a->part.weight, .threads = 1};
     uint64_t end = a->taken_over_from < p->requests ? a->taken_over_from : p->requests;
-    enum err e = schedule_init(out, &p->rate, &share, p->duration_ns, end, NULL);
+    enum err e = plan_schedule(p, &share, end, out, NULL);
     uint64_t from = next_change(agents, n, 0, true);
     while (e == ERR_OK && from < a->taken_over_from) {
         share = share_from(agents, n, i, from);
@@ -89,7 +89,7 @@ void loss_assess(const struct plan *p, const struct loss_agent *agents, size_t n
         return;
     out->share = share_at_loss(&s);
     if (a->taken_over_from != UINT64_MAX)
-        out->taken_ns = schedule_due_of_index(&p->rate, a->taken_over_from);
+        out->taken_ns = plan_due_of_index(p, a->taken_over_from);
     if (a->taken_over_from != UINT64_MAX && a->scheduled > s.count)
         out->overlap = a->scheduled - s.count;
     uint64_t due = horizon_ns > 0 ? schedule_due_until(&s, horizon_ns - 1) : 0;
@@ -110,8 +110,7 @@ bool loss_lacks(const struct loss *l, uint64_t from_ns, uint64_t to_ns)
 uint64_t loss_missing(const struct plan *p, uint64_t scheduled)
 {
     struct schedule s;
-    if (schedule_init(&s, &p->rate, &whole, p->duration_ns, p->requests, NULL) != ERR_OK ||
-        s.count == UINT64_MAX)
+    if (plan_schedule(p, &whole, p->requests, &s, NULL) != ERR_OK || s.count == UINT64_MAX)
         return UINT64_MAX;
     return s.count > scheduled ? s.count - scheduled : 0;
 }

@@ -62,7 +62,7 @@ static uint64_t planned_ns(const struct plan *p)
     uint64_t ns = p->duration_ns;
     if (p->requests == UINT64_MAX || p->rate.num == 0)
         return ns;
-    uint64_t counted = schedule_due_of_index(&p->rate, p->requests);
+    uint64_t counted = plan_due_of_index(p, p->requests);
     return counted < ns ? counted : ns;
 }
 

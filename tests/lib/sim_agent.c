@@ -240,8 +240,7 @@ static enum err sim_prepare(const struct run_env *env, const struct plan *plan,
                       .interval_ns = plan->interval_ns,
                       .total = snapshot_new()};
     r->total->cumulative = true;
-    enum err e =
-        schedule_init(&r->schedule, &plan->rate, &share, plan->duration_ns, plan->requests, msg);
+    enum err e = plan_schedule(plan, &share, plan->requests, &r->schedule, msg);
     ck_assert_int_eq(e, ERR_OK);
     a->run = *out = r;
     a->sent = 0;

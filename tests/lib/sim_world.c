@@ -503,8 +503,7 @@ static void begin_results(struct sim_world *w)
     w->merge = merge_new(w->n, w->plan.interval_ns);
     struct share whole = {1, 0, 1, 1, 0};
     struct schedule s;
-    enum err e =
-        schedule_init(&s, &w->plan.rate, &whole, w->plan.duration_ns, w->plan.requests, NULL);
+    enum err e = plan_schedule(&w->plan, &whole, w->plan.requests, &s, NULL);
     ck_assert_int_eq(e, ERR_OK);
     w->requests = s.count;
     w->count = mem_calloc(s.count + 1, 1);
@@ -514,7 +513,7 @@ static void begin_results(struct sim_world *w)
 void sim_world_start(struct sim_world *w)
 {
     struct errmsg msg = {{0}};
-    w->plan.rate_set = w->plan.duration_set = true;
+    w->plan.rate_set = w->plan.duration_set = w->plan.n_stages == 0;
     ck_assert_msg(plan_check(&w->plan, &msg) == ERR_OK, "%s", msg.text);
     w->net_config.agents = w->n;
     w->net_config.arg = w;

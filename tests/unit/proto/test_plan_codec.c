@@ -102,6 +102,28 @@ static void assert_same_bytes(const uint8_t *a, size_t a_len, const uint8_t *b, 
         ck_assert_int_eq(memcmp(a, b, a_len), 0);
 }
 
+static struct rate random_rate(uint64_t *rng)
+{
+    static const uint64_t dens[] = {1, 10, 60, 3600};
+    return (struct rate){1 + check_below(rng, 100000), dens[check_below(rng, 4)]};
+}
+
+/* As plan_check leaves it. */
+static void random_stages(uint64_t *rng, struct plan *p)
+{
+    if (p->forever)
+        return;
+    p->n_stages = 1 + (uint32_t)check_below(rng, check_below(rng, 5) ? 3 : PROFILE_STAGES_MAX);
+    p->duration_ns = 0;
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        struct stage *s = &p->stages[i];
+        *s = (struct stage){NS_PER_SEC + check_below(rng, NS_PER_SEC), random_rate(rng),
+                            random_rate(rng)};
+        p->duration_ns += s->duration_ns;
+    }
+    p->rate = plan_stages_peak(p);
+}
+
 static void assert_same(const struct plan *a, const struct plan *b)
 {
     for (size_t i = 0; i < N_SCALARS; i++) {
@@ -110,6 +132,8 @@ static void assert_same(const struct plan *a, const struct plan *b)
                              (const char *)b + scalars[i].offset, size) == 0,
                       "%s differs", scalars[i].name);
     }
+    ck_assert_uint_eq(a->n_stages, b->n_stages);
+    ck_assert_int_eq(memcmp(a->stages, b->stages, a->n_stages * sizeof a->stages[0]), 0);
     ck_assert_str_eq(a->url, b->url);
     ck_assert_str_eq(a->method, b->method);
     ck_assert_uint_eq(a->headers.n, b->headers.n);
@@ -145,6 +169,8 @@ START_TEST(test_plans_come_back)
         uint8_t *buf;
         size_t len;
         random_plan(&rng, &p);
+        if (check_below(&rng, 2) == 0)
+            random_stages(&rng, &p);
         ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
         enum err e = decode(buf, len, &back, &msg);
         ck_assert_msg(e == ERR_OK, "%s", msg.text);
@@ -369,12 +395,14 @@ END_TEST
 START_TEST(test_encodings_are_pinned)
 {
     uint64_t rng = 1;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 10; i++) {
         struct plan p;
         uint8_t *buf;
         size_t len;
         char name[32];
         random_plan(&rng, &p);
+        if (i >= 8)
+            random_stages(&rng, &p);
         ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
         snprintf(name, sizeof name, "plan/plan%d", i);
         pinned_check(TEST_DATA_DIR, name, buf, len);
@@ -394,11 +422,12 @@ START_TEST(test_the_document_agrees)
              "| %d | headers | array of at most %d str, each at most %d | no |\n"
              "| %d | body | bin, at most %u | no |\n"
              "| %d | cacert | bin, at most %u | no |\n| %d | cert | bin, at most %u | no |\n"
-             "| %d | key | bin, at most %u | no |\n| %d | sni | str, at most %d | no |\n",
+             "| %d | key | bin, at most %u | no |\n| %d | sni | str, at most %d | no |\n"
+             "| %d | stages | array of at most %d arrays of %d u64 | no |\n",
              PLAN_SCALARS, PLAN_URL, PLAN_URL_MAX, PLAN_METHOD, PLAN_METHOD_MAX, PLAN_HEADERS,
              PLAN_HEADERS_MAX, PLAN_HEADER_LINE_MAX, PLAN_BODY, PLAN_BODY_MAX, PLAN_CACERT,
              PLAN_CACERT_MAX, PLAN_CERT, PLAN_CERT_MAX, PLAN_KEY, PLAN_KEY_MAX, PLAN_SNI,
-             PLAN_SNI_MAX);
+             PLAN_SNI_MAX, PLAN_STAGES, PROFILE_STAGES_MAX, STAGE_NUMBERS);
     protocol_doc_has(TEST_DATA_DIR, "Plan", text);
 }
 END_TEST

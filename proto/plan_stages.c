@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "proto/plan.h"
+
+/* --stages: from the user's text and back, and what follows from it for the rest of the plan. */
+
+#define YEAR_NS (UINT64_C(365) * 24 * 3600 * NS_PER_SEC)
+
+/* --- text -------------------------------------------------------------------------------------
+ */
+
+/* One "DUR@RATE" or "DUR@A..B", cut out of the list. */
+struct piece {
+    char text[UNITS_SHOWN];
+    size_t number; /* from 1 */
+};
+
+static enum err refuse(const struct piece *p, enum err e, const char *why, struct errmsg *msg)
+{
+    char shown[UNITS_SHOWN];
+    return errmsg_set(msg, e, "%s (stage %zu): %s", units_format_shown(p->text, shown), p->number,
+                      why);
+}
+
+static bool is_zero(const char *text)
+{
+    return strspn(text, "0") == strlen(text) && *text != '\0';
+}
+
+/* As -r takes it, and 0 at one end of a ramp. */
+static enum err parse_rate(const struct piece *p, const char *text, bool ramp, struct rate *out,
+                           struct errmsg *msg)
+{
+    struct errmsg why = {{0}};
+    if (ramp && is_zero(text)) {
+        *out = (struct rate){0, 1};
+        return ERR_OK;
+    }
+    enum err e = units_parse_rate(text, out, &why);
+    return e == ERR_OK ? e : refuse(p, e, why.text, msg);
+}
+
+static enum err parse_stage(struct piece *p, struct stage *out, struct errmsg *msg)
+{
+    static const char form[] = "accepted is TIME@RATE or TIME@RATE..RATE, such as 30s@200 or "
+                               "60s@100..2000";
+    struct errmsg why = {{0}};
+    char text[UNITS_SHOWN];
+    memcpy(text, p->text, sizeof text);
+    char *rate = strchr(text, '@');
+    if (rate == NULL)
+        return refuse(p, ERR_INVALID, form, msg);
+    *rate++ = '\0';
+    enum err e = units_parse_duration(text, NS_PER_SEC, &out->duration_ns, &why);
+    if (e != ERR_OK)
+        return refuse(p, e, why.text, msg);
+    if (out->duration_ns < NS_PER_MS || out->duration_ns > YEAR_NS)
+        return refuse(p, ERR_RANGE, "accepted is a time of 1ms to 365d", msg);
+    char *to = strstr(rate, "..");
+    if (to != NULL) {
+        *to = '\0';
+        to += 2;
+    }
+    e = parse_rate(p, rate, to != NULL, &out->from, msg);
+    if (e != ERR_OK)
+        return e;
+    out->to = out->from;
+    if (to != NULL)
+        e = parse_rate(p, to, true, &out->to, msg);
+    if (e == ERR_OK && out->from.num == 0 && out->to.num == 0)
+        e = refuse(p, ERR_RANGE, "sends nothing; accepted is a rate above 0 at one end", msg);
+    return e;
+}
+
+enum err plan_parse_stages(const struct option_row *row, const char *value, void *target,
+                           struct errmsg *msg)
+{
+    (void)row;
+    struct plan *plan = target;
+    struct piece p = {.number = 0};
+    for (const char *at = value;; at++) {
+        size_t len = strcspn(at, ",");
+        size_t cut = len < sizeof p.text ? len : sizeof p.text - 1;
+        memcpy(p.text, at, cut);
+        p.text[cut] = '\0';
+        if (p.number++ == PROFILE_STAGES_MAX)
+            return refuse(&p, ERR_RANGE, "too many; accepted are at most 64 stages", msg);
+        if (len >= sizeof p.text)
+            return refuse(&p, ERR_INVALID, "too long; accepted is such as 60s@100..2000", msg);
+        enum err e = parse_stage(&p, &plan->stages[p.number - 1], msg);
+        if (e != ERR_OK)
+            return e;
+        at += len;
+        if (*at == '\0')
+            break;
+    }
+    plan->n_stages = (uint32_t)p.number;
+    return ERR_OK;
+}
+
+static const char *rate_text(const struct rate *r, char buf[UNITS_TEXT])
+{
+    if (r->den != 1)
+        return units_format_rate(r, buf);
+    snprintf(buf, UNITS_TEXT, "%" PRIu64, r->num);
+    return buf;
+}
+
+const char *plan_stage_text(const struct stage *s, char buf[PLAN_STAGE_TEXT])
+{
+    char time[UNITS_TEXT], from[UNITS_TEXT], to[UNITS_TEXT];
+    bool ramp = s->from.num != s->to.num || s->from.den != s->to.den;
+    snprintf(buf, PLAN_STAGE_TEXT, "%s@%s%s%s", units_format_duration(s->duration_ns, time),
+             rate_text(&s->from, from), ramp ? ".." : "", ramp ? rate_text(&s->to, to) : "");
+    return buf;
+}
+
+/* --- what follows ------------------------------------------------------------------------------
+ */
+
+static bool is_above(const struct rate *a, const struct rate *b)
+{
+    return (unsigned __int128)a->num * b->den > (unsigned __int128)b->num * a->den;
+}
+
+struct rate plan_stages_peak(const struct plan *p)
+{
+    struct rate peak = {0, 1};
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        const struct stage *s = &p->stages[i];
+        if (is_above(&s->from, &peak))
+            peak = s->from;
+        if (is_above(&s->to, &peak))
+            peak = s->to;
+    }
+    return peak;
+}
+
+enum err plan_settle_stages(struct plan *p, struct errmsg *msg)
+{
+    char text[UNITS_TEXT];
+    if (p->n_stages == 0)
+        return ERR_OK;
+    if (p->rate_set)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--stages with -r/--rate %s: accepted is one of the two",
+                          units_format_rate(&p->rate, text));
+    if (p->duration_set)
+        return errmsg_set(
+            msg, ERR_INVALID,
+            "--stages with -d/--duration %s: the stages say how long; accepted is one "
+            "of the two",
+            units_format_duration(p->duration_ns, text));
+    if (p->forever)
+        return errmsg_set(msg, ERR_INVALID, "--stages with --forever: accepted is one of the two");
+    p->duration_ns = 0;
+    for (uint32_t i = 0; i < p->n_stages; i++)
+        p->duration_ns = clock_add(p->duration_ns, p->stages[i].duration_ns);
+    p->rate = plan_stages_peak(p);
+    return ERR_OK;
+}
+
+enum err plan_check_stages(const struct plan *p, struct errmsg *msg)
+{
+    struct profile profile;
+    struct errmsg why = {{0}};
+    char text[UNITS_TEXT];
+    if (p->n_stages == 0)
+        return ERR_OK;
+    enum err e = profile_stages(&profile, p->stages, p->n_stages, &why);
+    if (e != ERR_OK)
+        return errmsg_set(msg, e, "--stages: %s", why.text);
+    struct rate peak = plan_stages_peak(p);
+    if (profile.end_ns == p->duration_ns && !is_above(&peak, &p->rate) &&
+        !is_above(&p->rate, &peak))
+        return ERR_OK;
+    return errmsg_set(
+        msg, ERR_INVALID,
+        "--stages take %s: accepted is no other duration and no other rate than theirs",
+        units_format_duration(profile.end_ns, text));
+}
+
+enum err plan_schedule(const struct plan *p, const struct share *share, uint64_t requests,
+                       struct schedule *s, struct errmsg *msg)
+{
+    struct profile profile;
+    if (p->n_stages == 0)
+        return schedule_init(s, &p->rate, share, p->duration_ns, requests, msg);
+    enum err e = profile_stages(&profile, p->stages, p->n_stages, msg);
+    if (e == ERR_OK)
+        e = schedule_init_profile(s, &profile, share, p->duration_ns, requests, msg);
+    return e;
+}
+
+uint64_t plan_due_of_index(const struct plan *p, uint64_t i)
+{
+    struct profile profile;
+    if (p->n_stages == 0)
+        return schedule_due_of_index(&p->rate, i);
+    if (profile_stages(&profile, p->stages, p->n_stages, NULL) != ERR_OK)
+        return UINT64_MAX; /* no plan that was checked */
+    return profile_due(&profile, i);
+}
+
+size_t plan_stage_at(const struct plan *p, uint64_t ns)
+{
+    size_t i = 0;
+    for (uint64_t end_ns = 0; i + 1 < p->n_stages; i++) {
+        end_ns = clock_add(end_ns, p->stages[i].duration_ns);
+        if (ns < end_ns)
+            break;
+    }
+    return i;
+}
