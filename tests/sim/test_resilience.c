@@ -227,6 +227,18 @@ static void check_survivors(const struct sim_world *w, size_t victim)
             ck_abort_msg("index %" PRIu64 " was sent %u times", k, w->count[k]);
 }
 
+/* The same length and at least the same rate throughout, in steps and ramps. Draws nothing: a seed
+ * means the same with and without. */
+static void in_stages(struct sim_world *w)
+{
+    struct rate r = w->plan.rate, twice = {2 * r.num, r.den};
+    uint64_t third = w->plan.duration_ns / 3;
+    w->plan.n_stages = 3;
+    w->plan.stages[0] = (struct stage){third, r, r};
+    w->plan.stages[1] = (struct stage){third, r, twice};
+    w->plan.stages[2] = (struct stage){w->plan.duration_ns - 2 * third, twice, r};
+}
+
 /* One agent is gone for longer than its lease, while there is time left. */
 static void story_loss(struct sim_world *w)
 {
@@ -240,6 +252,8 @@ static void story_loss(struct sim_world *w)
     w->plan.rate = (struct rate){between(w, 20, 100), 1};
     w->plan.duration_ns = noticed_within(w) + between(w, 8, 40) * NS_PER_SEC;
     struct sim_fault *f = add_fault(w, kind, victim, between(w, 0, 3 * NS_PER_SEC), length);
+    if (w->plan.rate.num % 2 == 0)
+        in_stages(w);
     play_out(w);
     enum coord_outcome o = coordinator_outcome(w->coordinator);
     const struct coord_agent_info *info = info_of(w, victim);

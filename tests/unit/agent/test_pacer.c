@@ -151,6 +151,18 @@ START_TEST(test_end_of_the_period)
 }
 END_TEST
 
+/* A step and a ramp instead of one rate, for the whole half second. */
+static void random_stages(uint64_t *rng, struct profile *out)
+{
+    struct stage stages[2];
+    for (int i = 0; i < 2; i++)
+        stages[i] = (struct stage){NS_PER_SEC / 4,
+                                   {1 + check_below(rng, 5000), 1 + check_below(rng, 10)},
+                                   {check_below(rng, 5000), 1 + check_below(rng, 10)}};
+    stages[0].to = stages[0].from;
+    ck_assert_int_eq(profile_stages(out, stages, 2, NULL), ERR_OK);
+}
+
 static struct pacer random_pacer(uint64_t *rng, uint64_t quantum_ns)
 {
     struct rate rate = {1 + check_below(rng, 20000), 1 + check_below(rng, 50)};
@@ -159,6 +171,14 @@ static struct pacer random_pacer(uint64_t *rng, uint64_t quantum_ns)
     struct share share = {weight + rest, (uint32_t)check_below(rng, rest + 1), weight, threads,
                           (uint32_t)check_below(rng, threads)};
     struct pacer p = make_quantum(rate, share, NS_PER_SEC / 2, UINT64_MAX, quantum_ns);
+    if (check_below(rng, 2) == 0) {
+        struct profile profile;
+        struct schedule s;
+        random_stages(rng, &profile);
+        ck_assert_int_eq(
+            schedule_init_profile(&s, &profile, &share, NS_PER_SEC / 2, UINT64_MAX, NULL), ERR_OK);
+        pacer_init(&p, &s, quantum_ns);
+    }
     pacer_start(&p, T0);
     return p;
 }

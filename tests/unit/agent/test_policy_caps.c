@@ -65,6 +65,27 @@ START_TEST(test_rate_is_this_agents)
 }
 END_TEST
 
+/* It is the peak that counts, however short. */
+START_TEST(test_rate_of_stages_is_their_peak)
+{
+    fresh();
+    cap_rate(1000, 1);
+    plan.n_stages = 2;
+    plan.stages[0] = (struct stage){9 * NS_PER_SEC, {1, 1}, {1, 1}};
+    plan.stages[1] = (struct stage){1 * NS_PER_SEC, {1, 1}, {2000, 1}};
+    plan.rate = plan_stages_peak(&plan);
+    accepted();
+    plan.stages[1].to.num = 2001;
+    plan.rate = plan_stages_peak(&plan);
+    refused("policy p.yml:1: max_rate 1000/s, the plan asks this agent for 1000.5/s");
+    policy.unlimited_rate = true;
+    policy.max_duration_ns = 9 * NS_PER_SEC;
+    refused("policy p.yml:3: max_duration 9s, the plan takes 10s");
+    plan.requests = 10; /* the tenth is due with the end of the first stage */
+    accepted();
+}
+END_TEST
+
 /* The largest numbers a plan may have do not wrap. */
 START_TEST(test_rate_does_not_wrap)
 {
@@ -199,6 +220,7 @@ int main(void)
     Suite *s = suite_create("policy_caps");
     TCase *t = tcase_create("policy_caps");
     tcase_add_test(t, test_rate_is_this_agents);
+    tcase_add_test(t, test_rate_of_stages_is_their_peak);
     tcase_add_test(t, test_rate_does_not_wrap);
     tcase_add_test(t, test_weights_do_not_hide_a_burst);
     tcase_add_test(t, test_connections_body_method);

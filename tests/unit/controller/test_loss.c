@@ -78,6 +78,12 @@ static void world_make(struct world *w)
                             .requests = UINT64_MAX};
     if (check_below(&w->rng, 3) == 0)
         w->plan.requests = 1 + check_below(&w->rng, 500);
+    if (check_below(&w->rng, 2) == 0) { /* a step, then a ramp up to the same rate */
+        w->plan.n_stages = 2;
+        w->plan.stages[0] = (struct stage){w->plan.duration_ns / 3 + 1, w->plan.rate, w->plan.rate};
+        w->plan.stages[1] = (struct stage){
+            w->plan.duration_ns - w->plan.stages[0].duration_ns, {0, 1}, w->plan.rate};
+    }
     make_parts(w);
     w->total = loss_missing(&w->plan, 0);
     ck_assert_uint_le(w->total, REQUESTS_MAX);
