@@ -5,9 +5,9 @@
 
 #include "common/clock.h"
 
-typedef unsigned __int128 u128;
+typedef profile_u128 u128;
 
-/* Keeps every product below in 128 bits, with room: index (64) x 1e9 x den (63). */
+/* Keeps every product in 128 bits, with room: index (64) x 1e9 x den (63). */
 #define DEN_MAX  RATE_DEN_MAX
 /* Likewise for a ramp, whose largest product is twice its rates' sum x its length squared. */
 #define RAMP_MAX ((u128)1 << 126)
@@ -15,30 +15,6 @@ typedef unsigned __int128 u128;
 
 /* --- a constant rate ---------------------------------------------------------------------------
  */
-
-uint64_t profile_rate_due(const struct rate *rate, uint64_t i)
-{
-    if (rate->num == 0)
-        return 0;
-    uint64_t k = NS_PER_SEC * rate->den, small;
-    if (!__builtin_mul_overflow(i, k, &small)) /* a division of 128 bits costs ten times as much */
-        return small / rate->num;
-    u128 due = (u128)i * k / rate->num;
-    return due > UINT64_MAX ? UINT64_MAX : (uint64_t)due;
-}
-
-/* Number of indices due at or before ns: floor(i*k/num) <= ns  <=>  i*k < (ns+1)*num. */
-static uint64_t rate_until(const struct rate *rate, uint64_t ns)
-{
-    if (rate->num == 0)
-        return UINT64_MAX;
-    uint64_t k = NS_PER_SEC * rate->den, small;
-    if (ns < UINT64_MAX && !__builtin_mul_overflow(ns + 1, rate->num, &small) &&
-        small <= UINT64_MAX - k)
-        return (small + k - 1) / k;
-    u128 n = (((u128)ns + 1) * rate->num + k - 1) / k;
-    return n > UINT64_MAX ? UINT64_MAX : (uint64_t)n;
-}
 
 enum err profile_constant(struct profile *p, const struct rate *rate, struct errmsg *msg)
 {
@@ -241,7 +217,7 @@ static uint64_t ramp_root(const struct profile_part *part, u128 target)
     return low;
 }
 
-static uint64_t stages_due(const struct profile *p, uint64_t i)
+uint64_t profile_stages_due(const struct profile *p, uint64_t i)
 {
     if (i >= p->total)
         return UINT64_MAX;
@@ -255,7 +231,7 @@ static uint64_t stages_due(const struct profile *p, uint64_t i)
 }
 
 /* As with a constant rate: due(i) <= ns  <=>  i < N(ns + 1). */
-static uint64_t stages_until(const struct profile *p, uint64_t ns)
+uint64_t profile_stages_until(const struct profile *p, uint64_t ns)
 {
     if (ns >= p->end_ns)
         return p->total;
@@ -268,16 +244,6 @@ static uint64_t stages_until(const struct profile *p, uint64_t ns)
     if (units <= UINT64_MAX)
         return part->before + (uint64_t)units / p->unit;
     return part->before + (uint64_t)(units / p->unit);
-}
-
-uint64_t profile_due(const struct profile *p, uint64_t i)
-{
-    return p->n == 0 ? profile_rate_due(&p->rate, i) : stages_due(p, i);
-}
-
-uint64_t profile_until(const struct profile *p, uint64_t ns)
-{
-    return p->n == 0 ? rate_until(&p->rate, ns) : stages_until(p, ns);
 }
 
 uint64_t profile_total(const struct profile *p)

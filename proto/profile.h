@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/clock.h"
 #include "common/err.h"
 #include "common/units.h"
 
@@ -57,16 +58,52 @@ enum err profile_constant(struct profile *p, const struct rate *rate,
 enum err profile_stages(struct profile *p, const struct stage *stages, size_t n,
                         struct errmsg *msg) MUST_CHECK;
 
-/* Due time of request i, ns after t0; UINT64_MAX: never, or later than that. Does not decrease. */
-uint64_t profile_due(const struct profile *p, uint64_t i);
-
-/* How many requests are due at or before `ns` after t0: the exact inverse of profile_due. */
-uint64_t profile_until(const struct profile *p, uint64_t ns);
-
 /* Requests of all stages; UINT64_MAX = no end. */
 uint64_t profile_total(const struct profile *p);
 
+/* --- when, and how many: hot, so that the common case is inline ------------------------------- */
+
+typedef unsigned __int128 profile_u128;
+
 /* profile_due of a constant rate. */
-uint64_t profile_rate_due(const struct rate *rate, uint64_t i);
+static inline uint64_t profile_rate_due(const struct rate *rate, uint64_t i)
+{
+    if (rate->num == 0)
+        return 0;
+    uint64_t k = NS_PER_SEC * rate->den, small;
+    if (!__builtin_mul_overflow(i, k, &small)) /* a division of 128 bits costs ten times as much */
+        return small / rate->num;
+    profile_u128 due = (profile_u128)i * k / rate->num;
+    return due > UINT64_MAX ? UINT64_MAX : (uint64_t)due;
+}
+
+/* Number of indices due at or before ns: floor(i*k/num) <= ns  <=>  i*k < (ns+1)*num. */
+static inline uint64_t profile_rate_until(const struct rate *rate, uint64_t ns)
+{
+    if (rate->num == 0)
+        return UINT64_MAX;
+    uint64_t k = NS_PER_SEC * rate->den, small;
+    if (ns < UINT64_MAX && !__builtin_mul_overflow(ns + 1, rate->num, &small) &&
+        small <= UINT64_MAX - k)
+        return (small + k - 1) / k;
+    profile_u128 n = (((profile_u128)ns + 1) * rate->num + k - 1) / k;
+    return n > UINT64_MAX ? UINT64_MAX : (uint64_t)n;
+}
+
+/* The same with stages. */
+uint64_t profile_stages_due(const struct profile *p, uint64_t i);
+uint64_t profile_stages_until(const struct profile *p, uint64_t ns);
+
+/* Due time of request i, ns after t0; UINT64_MAX: never, or later than that. Does not decrease. */
+static inline uint64_t profile_due(const struct profile *p, uint64_t i)
+{
+    return p->n == 0 ? profile_rate_due(&p->rate, i) : profile_stages_due(p, i);
+}
+
+/* How many requests are due at or before `ns` after t0: the exact inverse of profile_due. */
+static inline uint64_t profile_until(const struct profile *p, uint64_t ns)
+{
+    return p->n == 0 ? profile_rate_until(&p->rate, ns) : profile_stages_until(p, ns);
+}
 
 #endif
