@@ -294,7 +294,7 @@ static const struct {
     {{"http://canary:" CANARY "@127.0.0.1:1/"}, NULL, NULL, "user information"},
     {{"http://canary:" CANARY "@127.0.0.1:1/", URL}, NULL, NULL, "two arguments"},
     {{"http://canary:" CANARY "@127.0.0.1:1/ x"}, NULL, NULL, "a space"},
-    {{"https://canary:" CANARY "@127.0.0.1:1/"}, NULL, NULL, "http"},
+    {{"https://canary:" CANARY "@127.0.0.1:1/"}, NULL, NULL, "user information"},
     {{"http://127.0.0.1:1/?token=" CANARY "{"}, NULL, NULL, "token=REDACTED"},
     {{"canary:" CANARY "@127.0.0.1:1"}, NULL, NULL, "user information"},
     {{NULL}, "HAMMER_URL", "http://canary:" CANARY "@127.0.0.1:1/", "user information"},

@@ -17,7 +17,7 @@ static void check_refusal(const struct errmsg *msg)
 
 static void check_parts(const struct url_parts *u)
 {
-    FUZZ_CHECK(strcmp(u->scheme, "http") == 0);
+    FUZZ_CHECK(strcmp(u->scheme, u->tls ? "https" : "http") == 0);
     FUZZ_CHECK(u->host[0] != '\0' && u->port[0] >= '1' && u->port[0] <= '9');
     FUZZ_CHECK(strpbrk(u->host, "[]@/?# \r\n") == NULL);
     FUZZ_CHECK(u->path_query[0] == '/');
@@ -30,12 +30,12 @@ static void check_again(const struct url_parts *u)
     size_t cap = strlen(u->path_query) + sizeof u->host + 32;
     char *url = mem_calloc(cap, 1);
     struct url_parts again;
-    snprintf(url, cap, u->ipv6_literal ? "http://[%s]:%s%s" : "http://%s:%s%s", u->host, u->port,
-             u->path_query);
+    snprintf(url, cap, u->ipv6_literal ? "%s://[%s]:%s%s" : "%s://%s:%s%s", u->scheme, u->host,
+             u->port, u->path_query);
     FUZZ_CHECK(url_parse(url, &again, NULL) == ERR_OK);
     FUZZ_CHECK(strcmp(u->host, again.host) == 0 && strcmp(u->port, again.port) == 0);
     FUZZ_CHECK(strcmp(u->path_query, again.path_query) == 0);
-    FUZZ_CHECK(u->ipv6_literal == again.ipv6_literal);
+    FUZZ_CHECK(u->ipv6_literal == again.ipv6_literal && u->tls == again.tls);
     url_clear(&again);
     mem_free(url);
 }
