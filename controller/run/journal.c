@@ -36,7 +36,7 @@ bool journal_folder(char *buf, size_t cap)
     int n = -1;
     if (xdg != NULL && xdg[0] == '/')
         n = snprintf(buf, cap, "%s/hammer/runs", xdg);
-    else if (home != NULL && home[0] == '/')
+    else if (home != NULL && home[0] == '/' && access(home, X_OK) == 0) /* never make a home */
         n = snprintf(buf, cap, "%s/.local/state/hammer/runs", home);
     return n >= 0 && (size_t)n < cap;
 }
