@@ -462,13 +462,15 @@ START_TEST(test_folder)
 {
     char buf[PATH_MAX];
     setenv("XDG_STATE_HOME", "/a", 1);
-    setenv("HOME", "/b", 1);
+    setenv("HOME", "/tmp", 1);
     ck_assert(journal_folder(buf, sizeof buf));
     ck_assert_str_eq(buf, "/a/hammer/runs");
     ck_assert(!journal_folder(buf, 5));
     setenv("XDG_STATE_HOME", "a", 1);
     ck_assert(journal_folder(buf, sizeof buf));
-    ck_assert_str_eq(buf, "/b/.local/state/hammer/runs");
+    ck_assert_str_eq(buf, "/tmp/.local/state/hammer/runs");
+    setenv("HOME", "/nonexistent", 1); /* a home is never made */
+    ck_assert(!journal_folder(buf, sizeof buf));
     unsetenv("XDG_STATE_HOME");
     unsetenv("HOME");
     ck_assert(!journal_folder(buf, sizeof buf));
