@@ -310,10 +310,10 @@ static void check_policy(struct worker *w, uint64_t now_ns)
     }
 }
 
-/* Weighted shares have uneven gaps. */
+/* Weighted shares have uneven gaps, and with stages the rate changes: over the whole run. */
 static uint64_t mean_gap(const struct schedule *s)
 {
-    uint64_t n = s->count > GAPS_SEEN ? GAPS_SEEN : s->count > 0 ? s->count - 1 : 0;
+    uint64_t n = s->count == UINT64_MAX ? GAPS_SEEN : s->count > 0 ? s->count - 1 : 0;
     if (n == 0 || schedule_is_closed(s))
         return NS_NEVER;
     return (schedule_due(s, n) - schedule_due(s, 0)) / n;
