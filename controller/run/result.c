@@ -66,6 +66,18 @@ static uint64_t planned_ns(const struct plan *p)
     return counted < ns ? counted : ns;
 }
 
+/* Whoever waits for an agent after the plan's end, or takes a run over then, has opened rows for
+ * time in which nothing was due: no interval of the run. */
+static void drop_rows_after_the_end(struct result *r, uint64_t planned)
+{
+    while (r->n_intervals > 0) {
+        const struct result_interval *last = &r->intervals[r->n_intervals - 1];
+        if (last->agents_reporting > 0 || last->from_ns < planned)
+            return;
+        r->n_intervals--;
+    }
+}
+
 static void mark_lost(struct result *r)
 {
     for (size_t i = 0; i < r->n_agents; i++)
@@ -97,6 +109,7 @@ void result_settle(struct result *r)
     r->duration_ns = planned;
     if (r->end_ns < planned && (cut || planned == UINT64_MAX))
         r->duration_ns = r->end_ns;
+    drop_rows_after_the_end(r, planned);
     mark_lost(r);
     if (r->plan->rate.num == 0)
         r->n_stalls = 0; /* nothing is due while a closed loop waits */

@@ -87,8 +87,8 @@ struct verdict {
     bool also_server_limited;  /* valid or generator-limited, and the server limited as well */
     int exit_code;
     size_t n_reasons;
-    char reasons[VERDICT_REASONS_MAX][256];
-    size_t n_warnings; /* worth knowing, but they decide nothing */
+    char reasons[VERDICT_REASONS_MAX][512]; /* the longest problem of an agent, and whose it is */
+    size_t n_warnings;                      /* worth knowing, but they decide nothing */
     char warnings[VERDICT_WARNINGS_MAX][256];
 };
 
@@ -118,8 +118,9 @@ struct result {
 /* Zeroed result; totals are empty snapshots. */
 struct result *result_new(size_t n_agents);
 void result_free(struct result *r);
-/* Fills duration_ns and end_ns from the plan and the totals, and marks the intervals that lack lost
- * agents; call it before verdict_eval. */
+/* Fills duration_ns and end_ns from the plan and the totals, drops the intervals after the planned
+ * end of which no agent reported anything, and marks those that lack lost agents; call it before
+ * verdict_eval. */
 void result_settle(struct result *r);
 /* Took it part in the run, lost or not? */
 bool result_took_part(const struct result_agent *a);

@@ -134,13 +134,13 @@ static void say_unreachable(struct result *r, const struct counters *c)
         why = first_error(r);
     const char *glue = why[0] != '\0' ? ": " : "";
     if (c->handshake_errors > 0)
-        reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed%s%.160s",
+        reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed%s%s",
                failed_attempts(c), glue, why);
     else if (c->connect_errors > 0)
         reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed",
                c->connect_errors);
     else
-        reason(r, "no connection to the target ever opened%s%.160s", glue, why);
+        reason(r, "no connection to the target ever opened%s%s", glue, why);
 }
 
 /* When every agent was lost before it could tell, nothing is known of the target. */

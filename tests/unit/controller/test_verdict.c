@@ -405,6 +405,22 @@ START_TEST(test_table)
 }
 END_TEST
 
+/* What stands at the end of an agent's longest problem is there. */
+START_TEST(test_a_long_problem_is_whole)
+{
+    struct run run;
+    run_make(&run);
+    no_target(&run);
+    char *problem = run.r->agents[0].problem;
+    memset(problem, 'x', sizeof run.r->agents[0].problem - 1);
+    memcpy(problem + sizeof run.r->agents[0].problem - 4, "-k.", 4);
+    evaluate(&run);
+    const char *said = run.r->verdict.reasons[0];
+    ck_assert_msg(strstr(said, "xxx-k.") != NULL, "%s", said);
+    result_free(run.r);
+}
+END_TEST
+
 /* 1000 requests of 10 ms, a few of which left `lag_ns` late, or were read late. */
 static void lagging(struct run *run, enum hist_kind kind, uint64_t corrected_ns, uint64_t lag_ns,
                     uint64_t late)
@@ -552,6 +568,7 @@ int main(void)
     TCase *t = tcase_create("all");
     suite_add_tcase(s, t);
     tcase_add_loop_test(t, test_table, 0, sizeof rows / sizeof rows[0]);
+    tcase_add_test(t, test_a_long_problem_is_whole);
     tcase_add_test(t, test_warnings);
     tcase_add_test(t, test_phases);
     tcase_add_test(t, test_drift);
