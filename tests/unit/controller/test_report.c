@@ -209,6 +209,28 @@ START_TEST(test_remarks_stay_in_a_column)
 }
 END_TEST
 
+/* How agents are reached does not push their names out of the table. */
+START_TEST(test_agents_by_tls_keep_their_names)
+{
+    static const struct {
+        const char *address, *shown;
+    } cases[] = {{"10.0.0.7:7400", "    load1 (10.0.0.7:7400) "},
+                 {"tls+tcp://10.0.0.7:7400", "    load1 (10.0.0.7:7400) "},
+                 {"tls+tcp://[fd00:1:2:3::7]:7400", "    tls+tcp://[f..2:3::7]:7400 "}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct report_fixture f;
+        report_fixture(&f, 3000, 0);
+        snprintf(f.r->agents[0].name, sizeof f.r->agents[0].name, "load1");
+        snprintf(f.r->agents[0].address, sizeof f.r->agents[0].address, "%s", cases[i].address);
+        report_fixture_finish(&f);
+        char *text = report_render(&report_text, f.r, false, false);
+        ck_assert_msg(strstr(text, cases[i].shown) != NULL, "%s", text);
+        free(text);
+        result_free(f.r);
+    }
+}
+END_TEST
+
 static void check_first_line(struct report_fixture *f, const char *want)
 {
     char *text = report_render(&report_text, f->r, false, false);
@@ -300,6 +322,7 @@ int main(void)
     tcase_add_test(t, test_text_without_data);
     tcase_add_test(t, test_text_of_a_closed_loop_with_spectrum);
     tcase_add_test(t, test_remarks_stay_in_a_column);
+    tcase_add_test(t, test_agents_by_tls_keep_their_names);
     tcase_add_test(t, test_head_names_both_bounds);
     tcase_add_test(t, test_a_quantum_is_stated);
     tcase_add_test(t, test_all_due_is_honest);
