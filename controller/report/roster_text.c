@@ -125,6 +125,16 @@ static void write_agent(const struct roster *r, size_t i, FILE *out)
     write_target(info, out);
 }
 
+/* An agent's summary of its policy is for people, so the plan is not held against it here; that
+ * there is more in it than targets can be seen. */
+static bool any_caps(const struct roster *r)
+{
+    for (size_t i = 0; i < r->inventory->n; i++)
+        if (strchr(r->agents[i].info.policy, ';') != NULL)
+            return true;
+    return false;
+}
+
 static void write_check(const struct roster *r, FILE *out)
 {
     size_t refused = 0;
@@ -133,10 +143,14 @@ static void write_check(const struct roster *r, FILE *out)
         refused += r->problems[i].refused;
         wrapped(out, r->problems[i].refused ? "  refused  " : "  warning  ", r->problems[i].text);
     }
-    if (refused == 0)
+    if (refused > 0)
+        fprintf(out, "  preflight failed: run would not start\n");
+    else if (!any_caps(r))
         fprintf(out, "  preflight passed: run would start\n");
     else
-        fprintf(out, "  preflight failed: run would not start\n");
+        fprintf(out,
+                "  preflight passed: run would start if the plan is within the policies' caps\n"
+                "           (behind the targets above; agents check them when it starts)\n");
 }
 
 void roster_text(const struct roster *r, FILE *out)
