@@ -31,7 +31,7 @@ static void print_run(const struct journal_entry *e)
     else if (e->record.t0_ns == 0)
         printf("its hammer-ctl ended before anything was sent\n");
     else
-        printf("its hammer-ctl is gone since %s; hammer-ctl attach %.8s finishes the report\n",
+        printf("its hammer-ctl has been gone for %s; hammer-ctl attach %.8s finishes the report\n",
                units_format_duration(clock_elapsed(e->touched_wall_ns, clock_wall_ns()) /
                                          NS_PER_SEC * NS_PER_SEC,
                                      away),

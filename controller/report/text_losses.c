@@ -37,7 +37,7 @@ static void line_known(FILE *out, const struct loss *l)
         if (l->collected)
             text_words(&f, "what it did until it stopped by itself has been collected");
         else
-            text_item(&f, " ", "%" PRIu64 " of them ended nobody knows how", l->open);
+            text_item(&f, " ", "%" PRIu64 " of them with an end that nobody knows", l->open);
     }
     text_end(&f);
 }
