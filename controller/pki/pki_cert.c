@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/libcrypto.h"
 #include "common/mem.h"
-#include "controller/pki/pki_libcrypto.h"
 
 #define SERIAL_BITS 128
 #define DNS_TEXT    (PKI_DNS_COUNT * (PKI_DNS_MAX + 5) + 1) /* "DNS:name," each */

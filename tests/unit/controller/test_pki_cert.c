@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "common/libcrypto.h"
 #include "common/mem.h"
-#include "controller/pki/pki_libcrypto.h"
 #include "tests/lib/check_main.h"
 
 #define NOW  INT64_C(1800000000) /* 2027-01-15 */
