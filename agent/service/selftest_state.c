@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/host.h"
+#include "common/xdg.h"
 
 #define SCHEMA   "hammer.selftest/1"
 #define FILE_MAX (64u << 10) /* a foreign file is not read whole */
@@ -78,19 +79,15 @@ enum err selftest_write_json(const struct selftest_result *r, FILE *out)
 
 enum err selftest_state_path(char *buf, size_t cap, struct errmsg *msg)
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int n = -1;
-    if (geteuid() == 0)
-        n = snprintf(buf, cap, "/var/lib/hammer/selftest.json");
-    else if (state != NULL && state[0] == '/')
-        n = snprintf(buf, cap, "%s/hammer/selftest.json", state);
-    else if (home != NULL && home[0] == '/')
-        n = snprintf(buf, cap, "%s/.local/state/hammer/selftest.json", home);
-    if (n >= 0 && (size_t)n < cap)
+    static const char of_root[] = "/var/lib/hammer/selftest.json";
+    bool fits = geteuid() == 0 ? snprintf(buf, cap, "%s", of_root) < (int)cap
+                               : xdg_state_path("selftest.json", buf, cap);
+    if (fits)
         return ERR_OK;
-    return errmsg_set(msg, ERR_NOT_FOUND,
-                      "there is no place for the result: XDG_STATE_HOME and HOME are not set; "
-                      "--state FILE names one");
+    return errmsg_set(
+        msg, ERR_NOT_FOUND,
+        "there is no place for the result: neither XDG_STATE_HOME nor HOME names a folder; "
+        "--state FILE names one");
 }
 
 /* Each folder above the file. One that cannot be made shows when the file is opened. */

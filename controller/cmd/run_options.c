@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "common/option_file.h"
 #include "common/redact.h"
-#include "controller/cmd/config_path.h"
+#include "common/xdg.h"
 #include "controller/cmd/local_agents.h"
 #include "controller/cmd/secret_source.h"
 #include "controller/run/inventory_file.h"
@@ -340,7 +340,7 @@ static enum err load_inventory(const struct run_options *o, struct inventory_fil
     if (o->inventory != NULL)
         return inventory_file_load(o->inventory, f, msg);
     *f = (struct inventory_file){0};
-    if (!config_path("agents.yml", path, sizeof path))
+    if (!xdg_config_path("agents.yml", path, sizeof path))
         return errmsg_set(msg, ERR_INVALID,
                           "no home folder, so no inventory file; accepted is "
                           "--inventory FILE");
@@ -373,7 +373,7 @@ static enum err read_defaults(struct run_options *o, struct errmsg *msg)
     char path[PATH_MAX];
     struct errmsg why = {{0}};
     size_t n;
-    if (!config_path("ctl.yml", path, sizeof path))
+    if (!xdg_config_path("ctl.yml", path, sizeof path))
         return ERR_OK;
     struct option_row *rows = run_options_rows(&n);
     enum err e = option_file(rows, n, path, o, &why);

@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "common/units.h"
+#include "common/xdg.h"
 
 static const char *const folders[] = {[PKI_AGENT] = "agents", [PKI_CONTROLLER] = "controllers"};
 
@@ -17,13 +18,7 @@ const char *pki_role_folder(enum pki_role role)
 
 enum err pki_default_dir(char dir[PATH_MAX], struct errmsg *msg)
 {
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    int n = PATH_MAX;
-    if (config != NULL && config[0] == '/') /* a relative one is to be ignored, says its standard */
-        n = snprintf(dir, PATH_MAX, "%s/hammer/pki", config);
-    else if (home != NULL && home[0] == '/')
-        n = snprintf(dir, PATH_MAX, "%s/.config/hammer/pki", home);
-    if (n < PATH_MAX)
+    if (xdg_config_path("pki", dir, PATH_MAX))
         return ERR_OK;
     return errmsg_set(msg, ERR_INVALID,
                       "neither XDG_CONFIG_HOME nor HOME names a folder; accepted is --dir DIR");

@@ -16,6 +16,7 @@
 #include "common/crc32.h"
 #include "common/host.h"
 #include "common/mem.h"
+#include "common/xdg.h"
 
 #define RECORD_HEAD  12
 #define LOCK_TRIES   20 /* a listing holds it for a moment */
@@ -31,14 +32,7 @@ struct journal {
 
 bool journal_folder(char *buf, size_t cap)
 {
-    /* Relative ones are invalid and ignored: XDG Base Directory Specification. */
-    const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int n = -1;
-    if (xdg != NULL && xdg[0] == '/')
-        n = snprintf(buf, cap, "%s/hammer/runs", xdg);
-    else if (home != NULL && home[0] == '/' && access(home, X_OK) == 0) /* never make a home */
-        n = snprintf(buf, cap, "%s/.local/state/hammer/runs", home);
-    return n >= 0 && (size_t)n < cap;
+    return xdg_state_path("runs", buf, cap);
 }
 
 static enum err failed(const struct journal *j, const char *file, struct errmsg *msg)

@@ -530,13 +530,13 @@ START_TEST(test_default_dir)
 {
     char at[PATH_MAX];
     struct errmsg msg;
-    setenv("HOME", "/h", 1);
+    setenv("HOME", "/tmp", 1);
     setenv("XDG_CONFIG_HOME", "/x", 1);
     ck_assert_int_eq(pki_default_dir(at, NULL), ERR_OK);
     ck_assert_str_eq(at, "/x/hammer/pki");
     setenv("XDG_CONFIG_HOME", "relative", 1);
     ck_assert_int_eq(pki_default_dir(at, NULL), ERR_OK);
-    ck_assert_str_eq(at, "/h/.config/hammer/pki");
+    ck_assert_str_eq(at, "/tmp/.config/hammer/pki");
     unsetenv("XDG_CONFIG_HOME");
     unsetenv("HOME");
     ck_assert_int_eq(pki_default_dir(at, &msg), ERR_INVALID);
