@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "common/host.h"
-#include "common/log.h"
 #include "controller/cmd/cmd.h"
 #include "controller/cmd/runs_options.h"
 #include "controller/cmd/session.h"
@@ -61,21 +60,7 @@ static int attach(struct runs_options *o, struct errmsg *msg)
 
 static int exec(int argc, char **argv)
 {
-    struct runs_options o;
-    struct errmsg msg = {{0}};
-    int code = EXIT_BAD_INPUT;
-    enum err e = runs_options_parse(RUNS_ATTACH, argc, argv, &o, &msg);
-    if (e == ERR_OK && o.run.help) {
-        runs_options_help(RUNS_ATTACH);
-        code = 0;
-    } else if (e == ERR_OK) {
-        log_open("hammer-ctl", o.run.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
-        code = attach(&o, &msg);
-    }
-    if (msg.text[0] != '\0' && code != 0)
-        fprintf(stderr, "hammer-ctl: %s\n", msg.text);
-    runs_options_clear(&o);
-    return code;
+    return runs_options_exec(RUNS_ATTACH, argc, argv, attach);
 }
 
 static size_t options(struct option_group groups[])

@@ -6,7 +6,6 @@
 
 #include "common/clock.h"
 #include "common/host.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "controller/cmd/asking.h"
 #include "controller/cmd/cmd.h"
@@ -68,7 +67,7 @@ static enum err ask(const struct runs_options *o, const struct journal_entry *e,
     return err;
 }
 
-static int status(const struct runs_options *o, struct errmsg *msg)
+static int status(struct runs_options *o, struct errmsg *msg)
 {
     struct journal_list l;
     size_t index;
@@ -93,21 +92,7 @@ static int status(const struct runs_options *o, struct errmsg *msg)
 
 static int exec(int argc, char **argv)
 {
-    struct runs_options o;
-    struct errmsg msg = {{0}};
-    int code = EXIT_BAD_INPUT;
-    enum err e = runs_options_parse(RUNS_STATUS, argc, argv, &o, &msg);
-    if (e == ERR_OK && o.run.help) {
-        runs_options_help(RUNS_STATUS);
-        code = 0;
-    } else if (e == ERR_OK) {
-        log_open("hammer-ctl", o.run.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
-        code = status(&o, &msg);
-    }
-    if (msg.text[0] != '\0' && code != 0)
-        fprintf(stderr, "hammer-ctl: %s\n", msg.text);
-    runs_options_clear(&o);
-    return code;
+    return runs_options_exec(RUNS_STATUS, argc, argv, status);
 }
 
 static size_t options(struct option_group groups[])

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/option_help.h"
 #include "common/redact.h"
+#include "controller/cmd/cmd.h"
 
 _Static_assert(offsetof(struct runs_options, run) == 0, "run's rows use the same offsets");
 
@@ -59,7 +61,7 @@ static size_t list_rows(enum runs_command command, struct option_row rows[ROWS_M
     return n;
 }
 
-void runs_options_help(enum runs_command command)
+static void print_help(enum runs_command command)
 {
     struct option_row rows[ROWS_MAX];
     printf("usage: hammer-ctl %s\n\n%s\n\n", commands[command].usage, commands[command].help);
@@ -107,8 +109,8 @@ static enum err check(enum runs_command command, struct runs_options *o, const c
     return run_options_outputs(&o->run, msg);
 }
 
-enum err runs_options_parse(enum runs_command command, int argc, char **argv,
-                            struct runs_options *o, struct errmsg *msg)
+static enum err parse(enum runs_command command, int argc, char **argv, struct runs_options *o,
+                      struct errmsg *msg)
 {
     struct option_row rows[ROWS_MAX];
     size_t n = list_rows(command, rows), n_rest = 0;
@@ -122,9 +124,24 @@ enum err runs_options_parse(enum runs_command command, int argc, char **argv,
     return e;
 }
 
-void runs_options_clear(struct runs_options *o)
+int runs_options_exec(enum runs_command command, int argc, char **argv,
+                      int (*fn)(struct runs_options *o, struct errmsg *msg))
 {
-    run_options_clear(&o->run);
+    struct runs_options o;
+    struct errmsg msg = {{0}};
+    int code = EXIT_BAD_INPUT;
+    enum err e = parse(command, argc, argv, &o, &msg);
+    if (e == ERR_OK && o.run.help) {
+        print_help(command);
+        code = 0;
+    } else if (e == ERR_OK) {
+        log_open("hammer-ctl", o.run.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
+        code = fn(&o, &msg);
+    }
+    if (msg.text[0] != '\0' && code != 0)
+        fprintf(stderr, "hammer-ctl: %s\n", msg.text);
+    run_options_clear(&o.run);
+    return code;
 }
 
 /* --- journals ------------------------------------------------------------------------------- */

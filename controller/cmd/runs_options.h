@@ -19,12 +19,11 @@ struct runs_options {
     char which[2 * MSG_ID_LEN + 1]; /* lower case; "" = none was given */
 };
 
-/* argv[0] is the command. */
-enum err runs_options_parse(enum runs_command command, int argc, char **argv,
-                            struct runs_options *o, struct errmsg *msg) MUST_CHECK;
 size_t runs_options_groups(enum runs_command command, struct option_group groups[]);
-void runs_options_help(enum runs_command command);
-void runs_options_clear(struct runs_options *o);
+/* Parses the command line (argv[0] is the command), prints the help or calls fn, and says on stderr
+ * what was wrong. Returns the exit code. */
+int runs_options_exec(enum runs_command command, int argc, char **argv,
+                      int (*fn)(struct runs_options *o, struct errmsg *msg));
 
 /* The journals of this user, and which of them is meant. `which` "" and no need: ERR_OK, *index is
  * SIZE_MAX. *l is the caller's in any case. */
