@@ -18,6 +18,8 @@
 #include "tests/lib/raw_control.h"
 #include "tests/lib/report.h"
 
+#define WAIT_MS 30000
+
 static struct target_process target;
 static struct agent_process agents[3];
 static char agent_list[256];
@@ -25,12 +27,7 @@ static char agent_list[256];
 static void start_all(size_t n)
 {
     target_start(&target, NULL);
-    agent_list[0] = '\0';
-    for (size_t i = 0; i < n; i++) {
-        agent_start(&agents[i], NULL);
-        strcat(agent_list, i > 0 ? "," : "");
-        strcat(agent_list, agents[i].address);
-    }
+    agents_start(agents, n, agent_list, sizeof agent_list);
 }
 
 static void stop_all(void)
@@ -61,20 +58,6 @@ static void start_run(struct process *p, const char *rate, const char *duration)
     start_leased(p, rate, duration, "10s");
 }
 
-/* The report after one of the exit codes. */
-static json_t *report_of(struct process *p, int code_a, int code_b)
-{
-    int code = process_wait(p, 30000);
-    if (code != code_a && code != code_b) {
-        printf("%s%s", p->out, p->err);
-        fflush(stdout);
-        ck_abort_msg("exit code %d", code);
-    }
-    json_t *r = report_parse(p->out);
-    report_check_ledger(r);
-    return r;
-}
-
 static void done(struct process *p, json_t *r)
 {
     json_decref(r);
@@ -84,7 +67,7 @@ static void done(struct process *p, json_t *r)
 /* Everything due was answered. */
 static void expect_whole(struct process *p, int64_t requests)
 {
-    json_t *r = report_of(p, 0, 4);
+    json_t *r = report_wait(p, 0, 4, WAIT_MS);
     ck_assert_int_eq(report_int(r, "totals.scheduled"), requests);
     ck_assert_int_eq(report_int(r, "totals.ok"), requests);
     done(p, r);
@@ -121,7 +104,7 @@ START_TEST(test_agent_pauses)
     process_signal(&agents[0].process, SIGSTOP);
     wait_ms(2000);
     process_signal(&agents[0].process, SIGCONT);
-    json_t *r = report_of(&p, 4, -1);
+    json_t *r = report_wait(&p, 4, -1, WAIT_MS);
     ck_assert_int_eq(report_int(r, "totals.scheduled"), 800);
     ck_assert_int_eq(report_int(r, "totals.ok"), 800);
     ck_assert_int_gt(report_int(r, "latency.corrected.max"), 1500000000);
@@ -152,7 +135,7 @@ START_TEST(test_agent_freezes)
     wait_requests(50);
     process_signal(&agents[0].process, SIGSTOP);
     uint64_t begin_ns = clock_mono_ns();
-    json_t *r = report_of(&p, 3, -1);
+    json_t *r = report_wait(&p, 3, -1, WAIT_MS);
     ck_assert_uint_lt(clock_mono_ns() - begin_ns, 9 * NS_PER_SEC);
     ck_assert_str_eq(report_text_at(r, "verdict.status"), "incomplete");
     ck_assert_str_eq(report_text_at(r, "agents.0.state"), "lost");
@@ -171,7 +154,7 @@ START_TEST(test_one_of_three_is_killed)
     wait_requests(100);
     process_signal(&agents[1].process, SIGKILL);
     uint64_t begin_ns = clock_mono_ns();
-    json_t *r = report_of(&p, 3, -1);
+    json_t *r = report_wait(&p, 3, -1, WAIT_MS);
     ck_assert_uint_lt(clock_mono_ns() - begin_ns, 9 * NS_PER_SEC);
     static const char *const states[] = {"stopped", "lost", "stopped"};
     for (size_t i = 0; i < 3; i++) {
@@ -196,7 +179,7 @@ START_TEST(test_agent_is_terminated)
     wait_ms(80);
     process_signal(&p, SIGCONT);
     ck_assert_int_eq(process_wait(&agents[0].process, 5000), 0);
-    json_t *r = report_of(&p, 3, -1);
+    json_t *r = report_wait(&p, 3, -1, WAIT_MS);
     ck_assert_str_eq(report_text_at(r, "agents.0.state"), "stopped");
     ck_assert_ptr_nonnull(strstr(report_text_at(r, "agents.0.problem"), "shut down"));
     ck_assert(json_is_true(report_at(r, "agents.0.checked")));
@@ -269,7 +252,7 @@ START_TEST(test_controller_signals)
     wait_ms(50);
     ck_assert(process_alive(&p));
     process_signal(&p, signals[_i]);
-    json_t *r = report_of(&p, 130, -1);
+    json_t *r = report_wait(&p, 130, -1, WAIT_MS);
     ck_assert_str_eq(report_text_at(r, "verdict.status"), "interrupted");
     ck_assert_int_ge(report_int(r, "totals.ok"), 50);
     done(&p, r);
@@ -300,7 +283,7 @@ START_TEST(test_interrupt_while_agents_start)
     for (; !has_child(&p); wait_ms(1))
         ck_assert_uint_lt(clock_mono_ns(), until);
     process_signal(&p, SIGINT);
-    json_t *r = report_of(&p, 130, -1);
+    json_t *r = report_wait(&p, 130, -1, WAIT_MS);
     ck_assert_str_eq(report_text_at(r, "verdict.status"), "interrupted");
     ck_assert_int_eq(report_int(r, "totals.sent"), 0);
     done(&p, r);
@@ -469,7 +452,7 @@ START_TEST(test_shape)
         args[n++] = shapes[_i].args[i];
     args[n++] = target.url;
     process_start(&p, "hammer-ctl", args);
-    json_t *r = report_of(&p, 0, 4);
+    json_t *r = report_wait(&p, 0, 4, WAIT_MS);
     ck_assert_int_eq(report_int(r, "totals.scheduled"), shapes[_i].requests);
     ck_assert_int_eq(report_int(r, "totals.ok"), shapes[_i].requests);
     done(&p, r);

@@ -44,22 +44,11 @@ static void start_agent(const char *file)
     agent_start(&agent, args);
 }
 
-/* The target writes its log once a second, and at its end. */
-static size_t requests_logged(void)
-{
-    char *text = file_read(target.log);
-    size_t n = 0;
-    for (const char *p = text; p != NULL && *p != '\0'; p++)
-        n += *p == '\n';
-    mem_free(text);
-    return n;
-}
-
 static size_t requests_seen(void)
 {
     process_signal(&target.process, SIGTERM);
     process_wait(&target.process, 10000);
-    return requests_logged();
+    return target_logged(&target);
 }
 
 static void nap(void)
@@ -145,7 +134,7 @@ START_TEST(test_a_killed_controller)
     process_start(&p, "hammer-ctl", args);
     json_decref(wait_line(0));
     uint64_t until = clock_mono_ns() + 20 * NS_PER_SEC;
-    for (; requests_logged() == 0; nap())
+    for (; target_logged(&target) == 0; nap())
         ck_assert_msg(clock_mono_ns() < until && process_alive(&p), "nothing is sent");
     process_signal(&p, SIGKILL);
     json_t *end = wait_line(1);

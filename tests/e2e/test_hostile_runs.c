@@ -18,7 +18,8 @@
 #include "tests/lib/process.h"
 #include "tests/lib/report.h"
 
-#define OK_2 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+#define WAIT_MS 20000
+#define OK_2    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
 static struct target_process target;
 static struct agent_process agent;
@@ -58,20 +59,6 @@ static int64_t total(json_t *r, const char *name)
     return report_int(r, path);
 }
 
-/* Waits for the report. One of the exit codes must hold (-1: none). */
-static json_t *report_of(struct process *p, int code_a, int code_b)
-{
-    int code = process_wait(p, 20000);
-    if (code != code_a && code != code_b) {
-        printf("%s%s", p->out, p->err);
-        fflush(stdout);
-        ck_abort_msg("exit code %d", code);
-    }
-    json_t *r = report_parse(p->out);
-    report_check_ledger(r);
-    return r;
-}
-
 static void done(struct process *p, json_t *r)
 {
     json_decref(r);
@@ -91,7 +78,7 @@ START_TEST(test_queue_never_accepted)
     const char *args[] = {"run", "-r", "50", "-d",  "1",      "-c", "8",
                           "-t",  "1",  "-T", "400", "--json", url,  NULL};
     process_start(&p, "hammer-ctl", args);
-    json_t *r = report_of(&p, 3, -1);
+    json_t *r = report_wait(&p, 3, -1, WAIT_MS);
     ck_assert_int_eq(total(r, "scheduled"), 50);
     ck_assert_int_eq(total(r, "completed"), 0);
     ck_assert_int_ge(total(r, "timeouts"), 1);
@@ -187,7 +174,7 @@ START_TEST(test_target_restarts)
     wait_ms(300);
     const char *restart[] = {"--listen", target.address, "--lifetime", "60s", NULL};
     process_start(&again, "hammer-target", restart);
-    json_t *r = report_of(&p, 0, 4);
+    json_t *r = report_wait(&p, 0, 4, WAIT_MS);
     ck_assert_int_eq(total(r, "scheduled"), 400);
     ck_assert_int_eq(total(r, "sent"), 400);
     ck_assert_int_le(total(r, "errors.read") + total(r, "errors.write"), 4);
@@ -210,7 +197,7 @@ START_TEST(test_overload)
                           "4",   "-T", "500",  "--json", target.url, NULL};
     uint64_t begin_ns = clock_mono_ns();
     process_start(&p, "hammer-ctl", args);
-    json_t *r = report_of(&p, 0, 4);
+    json_t *r = report_wait(&p, 0, 4, WAIT_MS);
     ck_assert_uint_lt(clock_mono_ns() - begin_ns, 8 * NS_PER_SEC);
     ck_assert_int_eq(total(r, "scheduled"), 100000);
     ck_assert_int_ge(total(r, "ok"), 20);
@@ -244,7 +231,7 @@ START_TEST(test_too_few_descriptors_are_refused)
     const char *few[] = {"run", "--agents", agent.address, "-r",       "100",    "-n",
                          "40",  "-c",       "36",          target.url, "--json", NULL};
     process_start(&p, "hammer-ctl", few);
-    json_t *r = report_of(&p, 0, 4);
+    json_t *r = report_wait(&p, 0, 4, WAIT_MS);
     ck_assert_int_eq(total(r, "ok"), 40);
     ck_assert_int_eq(total(r, "generator_faults.fd_limit"), 0);
     done(&p, r);
@@ -263,7 +250,7 @@ START_TEST(test_descriptors_run_out)
     process_start(&p, "hammer-ctl", args);
     wait_ms(1200);
     limit_descriptors(3);
-    json_t *r = report_of(&p, 4, -1);
+    json_t *r = report_wait(&p, 4, -1, WAIT_MS);
     ck_assert_int_eq(total(r, "scheduled"), 200);
     ck_assert_int_ge(total(r, "ok"), 20);
     ck_assert_int_ge(total(r, "unsent_by.no_connection"), 50);

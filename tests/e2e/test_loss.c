@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "common/mem.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/process.h"
 #include "tests/lib/report.h"
@@ -22,13 +21,7 @@ static char agent_list[256];
 static void start(void)
 {
     target_start(&target, NULL);
-    agent_list[0] = '\0';
-    for (size_t i = 0; i < AGENTS; i++) {
-        agent_start(&agents[i], NULL);
-        if (i > 0)
-            strcat(agent_list, ",");
-        strcat(agent_list, agents[i].address);
-    }
+    agents_start(agents, AGENTS, agent_list, sizeof agent_list);
 }
 
 static void stop(void)
@@ -38,21 +31,11 @@ static void stop(void)
     target_stop(&target);
 }
 
-static size_t log_lines(void)
-{
-    char *text = file_read(target.log);
-    size_t n = 0;
-    for (const char *p = text; p != NULL && *p != '\0'; p++)
-        n += *p == '\n';
-    mem_free(text);
-    return n;
-}
-
 /* The target flushes its log once a second. */
 static void wait_requests(struct process *ctl, size_t n)
 {
     uint64_t until = clock_mono_ns() + 30 * NS_PER_SEC;
-    while (log_lines() < n) {
+    while (target_logged(&target) < n) {
         ck_assert_msg(clock_mono_ns() < until && process_alive(ctl), "the run ended");
         nanosleep(&(struct timespec){0, 20000000}, NULL);
     }

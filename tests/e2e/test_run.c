@@ -23,13 +23,7 @@ static void start_target(const char *const *args)
 
 static void start_agents(size_t n)
 {
-    agent_list[0] = '\0';
-    for (size_t i = 0; i < n; i++) {
-        agent_start(&agents[i], NULL);
-        if (i > 0)
-            strcat(agent_list, ",");
-        strcat(agent_list, agents[i].address);
-    }
+    agents_start(agents, n, agent_list, sizeof agent_list);
 }
 
 static void stop_all(void)
@@ -43,17 +37,6 @@ static void stop_all(void)
     memset(&target, 0, sizeof target);
 }
 
-/* The target flushes its log once a second. */
-static size_t log_lines(void)
-{
-    char *text = file_read(target.log);
-    size_t n = 0;
-    for (const char *p = text; p != NULL && *p != '\0'; p++)
-        n += *p == '\n';
-    mem_free(text);
-    return n;
-}
-
 static void nap(void)
 {
     struct timespec ts = {0, 5000000};
@@ -65,7 +48,7 @@ static size_t served(void)
 {
     process_signal(&target.process, SIGTERM);
     process_wait(&target.process, 10000);
-    return log_lines();
+    return target_logged(&target);
 }
 
 /* Prints what the process said when it did not end as it should: check refuses long messages. */
@@ -81,7 +64,7 @@ static void expect(const struct process *p, bool ok)
 static void wait_requests(struct process *ctl, size_t n)
 {
     uint64_t until = clock_mono_ns() + 30 * NS_PER_SEC;
-    for (; log_lines() < n; nap())
+    for (; target_logged(&target) < n; nap())
         ck_assert_msg(clock_mono_ns() < until && process_alive(ctl), "%s", ctl->err);
 }
 
@@ -320,11 +303,11 @@ END_TEST
 static void check_silent(void)
 {
     uint64_t until = clock_mono_ns() + 10 * NS_PER_SEC, still_since = clock_mono_ns();
-    size_t last = log_lines();
+    size_t last = target_logged(&target);
     while (clock_mono_ns() - still_since < 2500 * NS_PER_MS) {
         ck_assert_msg(clock_mono_ns() < until, "requests still arrive");
         nap();
-        size_t n = log_lines();
+        size_t n = target_logged(&target);
         if (n != last)
             still_since = clock_mono_ns();
         last = n;

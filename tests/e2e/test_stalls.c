@@ -23,13 +23,7 @@ static char agent_list[256];
 static void start(const char *const *target_args)
 {
     target_start(&target, target_args);
-    agent_list[0] = '\0';
-    for (size_t i = 0; i < AGENTS; i++) {
-        agent_start(&agents[i], NULL);
-        if (i > 0)
-            strcat(agent_list, ",");
-        strcat(agent_list, agents[i].address);
-    }
+    agents_start(agents, AGENTS, agent_list, sizeof agent_list);
 }
 
 static void stop(void)

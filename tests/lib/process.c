@@ -264,3 +264,24 @@ void agent_stop(struct agent_process *a)
     process_end(&a->process);
     folder_remove(a->dir);
 }
+
+size_t target_logged(const struct target_process *t)
+{
+    char *text = file_read(t->log);
+    size_t n = 0;
+    for (const char *p = text; p != NULL && *p != '\0'; p++)
+        n += *p == '\n';
+    mem_free(text);
+    return n;
+}
+
+void agents_start(struct agent_process *agents, size_t n, char *list, size_t cap)
+{
+    size_t len = 0;
+    list[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        agent_start(&agents[i], NULL);
+        len += (size_t)snprintf(list + len, cap - len, "%s%s", i > 0 ? "," : "", agents[i].address);
+        ck_assert_uint_lt(len, cap);
+    }
+}

@@ -61,6 +61,8 @@ struct target_process {
 };
 void target_start(struct target_process *t, const char *const *args);
 void target_stop(struct target_process *t); /* SIGTERM: flushes its log */
+/* Requests in its log, which it flushes once a second and at its end. */
+size_t target_logged(const struct target_process *t);
 
 /* hammer-agent on a free tcp port; `--listen tls+tcp://127.0.0.1:0` among the arguments wins. */
 struct agent_process {
@@ -70,5 +72,7 @@ struct agent_process {
 };
 void agent_start(struct agent_process *a, const char *const *args);
 void agent_stop(struct agent_process *a);
+/* n of them without arguments; their addresses as --agents takes them. */
+void agents_start(struct agent_process *agents, size_t n, char *list, size_t cap);
 
 #endif

@@ -115,3 +115,16 @@ void report_check_ledger(json_t *report)
     ck_assert_int_eq(report_int(report, "latency.uncorrected.count"),
                      report_int(totals, "completed"));
 }
+
+json_t *report_wait(struct process *ctl, int code_a, int code_b, uint64_t timeout_ms)
+{
+    int code = process_wait(ctl, timeout_ms);
+    if (code != code_a && code != code_b) {
+        printf("%s%s", ctl->out, ctl->err);
+        fflush(stdout);
+        ck_abort_msg("exit code %d", code);
+    }
+    json_t *r = report_parse(ctl->out);
+    report_check_ledger(r);
+    return r;
+}

@@ -5,9 +5,14 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "tests/lib/process.h"
+
 /* Reading hammer.report/1 in tests. Paths are dotted: "latency.corrected.percentiles.99", an array
  * element by its number: "agents.0.totals.sent". The last dots of a key such as "99.9" are tried as
  * part of the key. A missing value aborts the check test and prints the report. */
+
+/* Waits for a hammer-ctl run --json. One of the two exit codes must hold, and the ledger. */
+json_t *report_wait(struct process *ctl, int code_a, int code_b, uint64_t timeout_ms);
 
 json_t *report_parse(const char *text);
 json_t *report_at(json_t *report, const char *path);
