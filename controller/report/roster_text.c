@@ -5,10 +5,11 @@
 #include "common/clock.h"
 #include "common/units.h"
 #include "controller/report/roster.h"
+#include "controller/report/text.h"
 #include "controller/run/survey_check.h"
 
 #define NAME_WIDTH 26
-#define TEXT_WIDTH 100
+#define ROW_WIDTH  100
 
 /* Words behind a label, on as many lines as it takes. */
 static void wrapped(FILE *out, const char *label, const char *text)
@@ -18,7 +19,7 @@ static void wrapped(FILE *out, const char *label, const char *text)
     for (text += strspn(text, " "); *text != '\0'; text += strspn(text, " ")) {
         size_t len = strcspn(text, " ");
         bool first = column == indent;
-        if (!first && column + 1 + len > TEXT_WIDTH) {
+        if (!first && column + 1 + len > ROW_WIDTH) {
             fprintf(out, "\n%*s", (int)indent, "");
             column = indent;
             first = true;
@@ -36,10 +37,13 @@ static void name_text(const struct roster *r, size_t i, char *buf, size_t cap)
     const struct inventory_agent *inv = &r->inventory->agents[i];
     const struct survey_agent *a = &r->agents[i];
     const char *name = a->reached && a->info.agent[0] != '\0' ? a->info.agent : inv->name;
-    if (name[0] == '\0' || strcmp(name, inv->address) == 0)
+    if (name[0] == '\0' || strcmp(name, inv->address) == 0) {
         snprintf(buf, cap, "%s", inv->address);
-    else
-        snprintf(buf, cap, "%s (%s)", name, inv->address);
+        return;
+    }
+    snprintf(buf, cap, "%s (%s)", name, inv->address);
+    if (strlen(buf) > NAME_WIDTH)
+        snprintf(buf, cap, "%s (%s)", name, text_without_scheme(inv->address));
 }
 
 static void number(uint64_t n, char buf[UNITS_TEXT])

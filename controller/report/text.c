@@ -57,3 +57,12 @@ void text_end(struct text_flow *f)
 {
     fputc('\n', f->out);
 }
+
+const char *text_without_scheme(const char *address)
+{
+    static const char *const schemes[] = {"tls+tcp://", "tcp://"};
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (strncmp(address, schemes[i], strlen(schemes[i])) == 0)
+            return address + strlen(schemes[i]);
+    return address;
+}

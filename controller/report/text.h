@@ -27,6 +27,9 @@ void text_item(struct text_flow *f, const char *glue, const char *fmt, ...) PRIN
 /* Words of a sentence, separated by spaces; control characters become '?'. */
 void text_words(struct text_flow *f, const char *sentence);
 void text_end(struct text_flow *f);
+/* An agent's address for a narrow column: how it is reached stands in front of what tells agents
+ * apart, and takes the room of their names. */
+const char *text_without_scheme(const char *address);
 
 /* The agents table. */
 void text_agents(FILE *out, const struct result *r);

@@ -9,17 +9,6 @@
 #define LABEL_MAX 26
 #define CELL      40
 
-/* How it is reached stands in front of what tells agents apart, and takes the room of their names.
- */
-static const char *without_scheme(const char *address)
-{
-    static const char *const schemes[] = {"tls+tcp://", "tcp://"};
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
-        if (strncmp(address, schemes[i], strlen(schemes[i])) == 0)
-            return address + strlen(schemes[i]);
-    return address;
-}
-
 static void agent_label(const struct result_agent *a, char out[LABEL_MAX + 1])
 {
     char whole[256] = "";
@@ -29,7 +18,7 @@ static void agent_label(const struct result_agent *a, char out[LABEL_MAX + 1])
     else
         snprintf(whole, sizeof whole, "%s", a->address);
     if (both && strlen(whole) > LABEL_MAX)
-        snprintf(whole, sizeof whole, "%s (%s)", a->name, without_scheme(a->address));
+        snprintf(whole, sizeof whole, "%s (%s)", a->name, text_without_scheme(a->address));
     if (both && strlen(whole) > LABEL_MAX) /* the address is what the user gave and messages name */
         snprintf(whole, sizeof whole, "%s", a->address);
     size_t len = strlen(whole);
