@@ -25,7 +25,4 @@ struct report_format {
 extern const struct report_format report_text;
 extern const struct report_format report_json;
 
-/* NULL when there is no such format. */
-const struct report_format *report_find(const char *name);
-
 #endif

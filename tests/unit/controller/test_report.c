@@ -300,14 +300,6 @@ START_TEST(test_all_due_is_honest)
 }
 END_TEST
 
-START_TEST(test_find)
-{
-    ck_assert_ptr_eq(report_find("text"), &report_text);
-    ck_assert_ptr_eq(report_find("json"), &report_json);
-    ck_assert_ptr_null(report_find("yaml"));
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("report");
@@ -326,6 +318,5 @@ int main(void)
     tcase_add_test(t, test_head_names_both_bounds);
     tcase_add_test(t, test_a_quantum_is_stated);
     tcase_add_test(t, test_all_due_is_honest);
-    tcase_add_test(t, test_find);
     return check_main(s);
 }
