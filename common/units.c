@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
 
@@ -411,6 +412,15 @@ const char *units_format_rate(const struct rate *r, char buf[UNITS_TEXT])
         return buf;
     }
     snprintf(buf, UNITS_TEXT, "%" PRIu64 "/%" PRIu64 "s", r->num, r->den);
+    return buf;
+}
+
+const char *units_format_utc(uint64_t wall_ns, char buf[UNITS_TEXT])
+{
+    time_t seconds = (time_t)(wall_ns / NS_PER_SEC);
+    struct tm tm;
+    if (gmtime_r(&seconds, &tm) == NULL || strftime(buf, UNITS_TEXT, "%FT%TZ", &tm) == 0)
+        buf[0] = '\0';
     return buf;
 }
 

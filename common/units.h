@@ -49,6 +49,8 @@ const char *units_format_bytes(double bytes, char buf[UNITS_TEXT]);
 /* A rate as the user would write it, exact and parseable: "2000/s" "0.1/s" "20/m" "1/h", and "1/7s"
  * (one in seven seconds) when it has no short form. */
 const char *units_format_rate(const struct rate *r, char buf[UNITS_TEXT]);
+/* "2026-11-30T19:08:19Z" of ns since 1970; "" where there is no such date. */
+const char *units_format_utc(uint64_t wall_ns, char buf[UNITS_TEXT]);
 
 /* A user's text as error messages show it: cut to a readable length, anything but printable ASCII
  * as '?', an empty one as "". NULL is fine. */

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/host.h"
+#include "common/units.h"
 #include "common/xdg.h"
 
 #define SCHEMA   "hammer.selftest/1"
@@ -43,24 +43,15 @@ static json_t *json_step(const struct selftest_step *s)
     return o;
 }
 
-static json_t *json_date(uint64_t wall_ns)
-{
-    char text[40];
-    time_t seconds = (time_t)(wall_ns / NS_PER_SEC);
-    struct tm tm;
-    if (gmtime_r(&seconds, &tm) == NULL || strftime(text, sizeof text, "%FT%TZ", &tm) == 0)
-        return json_null();
-    return json_string(text);
-}
-
 enum err selftest_write_json(const struct selftest_result *r, FILE *out)
 {
+    char date[UNITS_TEXT];
     json_t *o = json_object(), *steps = json_array();
     for (size_t i = 0; i < r->n; i++)
         json_array_append_new(steps, json_step(&r->steps[i]));
     json_object_set_new(o, "schema", json_string(SCHEMA));
     json_object_set_new(o, "version", json_string(HAMMER_VERSION));
-    json_object_set_new(o, "date", json_date(r->date_ns));
+    json_object_set_new(o, "date", json_string(units_format_utc(r->date_ns, date)));
     json_object_set_new(o, "host", json_string(r->host));
     json_object_set_new(o, "boot_id", json_string(r->boot_id));
     set_number(o, "cores", r->cores);

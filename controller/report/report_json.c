@@ -2,11 +2,11 @@
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/redact.h"
+#include "common/units.h"
 #include "controller/report/figures.h"
 #include "controller/report/report.h"
 
@@ -51,22 +51,13 @@ static json_t *string(const char *text)
 
 /* --- run and plan ----------------------------------------------------------------------------- */
 
-static json_t *json_time(uint64_t wall_ns)
-{
-    char text[40];
-    time_t seconds = (time_t)(wall_ns / NS_PER_SEC);
-    struct tm tm;
-    if (gmtime_r(&seconds, &tm) == NULL || strftime(text, sizeof text, "%FT%TZ", &tm) == 0)
-        return json_null();
-    return json_string(text);
-}
-
 static json_t *json_run(const struct result *r)
 {
+    char started[UNITS_TEXT];
     json_t *o = json_object();
     set(o, "id", string(r->run_id));
     set(o, "name", string(r->name));
-    set(o, "started_at", json_time(r->started_wall_ns));
+    set(o, "started_at", json_string(units_format_utc(r->started_wall_ns, started)));
     set(o, "duration_ns", integer(r->duration_ns));
     set(o, "end_ns", integer(r->end_ns));
     return o;

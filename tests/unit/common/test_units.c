@@ -303,6 +303,15 @@ START_TEST(test_format_offset_bytes_rate)
 }
 END_TEST
 
+START_TEST(test_format_utc)
+{
+    char buf[UNITS_TEXT];
+    ck_assert_str_eq(units_format_utc(0, buf), "1970-01-01T00:00:00Z");
+    ck_assert_str_eq(units_format_utc(1796065699999999999, buf), "2026-11-30T19:08:19Z");
+    ck_assert_str_eq(units_format_utc(UINT64_MAX, buf), "2554-07-21T23:34:33Z");
+}
+END_TEST
+
 START_TEST(test_shown_is_bounded_and_printable)
 {
     char buf[UNITS_SHOWN];
@@ -418,6 +427,7 @@ static Suite *suite(void)
     tcase_add_test(tc, test_format_duration);
     tcase_add_test(tc, test_format_offset_bytes_rate);
     tcase_add_test(tc, test_shown_is_bounded_and_printable);
+    tcase_add_test(tc, test_format_utc);
     tcase_add_test(tc, test_round_trips);
     tcase_add_test(tc, test_decimals_are_exact);
     suite_add_tcase(s, tc);
