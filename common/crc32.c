@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/crc32.h"
 
+#include <endian.h>
+#include <string.h>
+
 #define POLYNOMIAL UINT32_C(0xedb88320)
 
 void crc32_init(struct crc32 *c)
@@ -9,15 +12,33 @@ void crc32_init(struct crc32 *c)
         uint32_t v = i;
         for (int bit = 0; bit < 8; bit++)
             v = (v & 1) != 0 ? (v >> 1) ^ POLYNOMIAL : v >> 1;
-        c->table[i] = v;
+        c->table[0][i] = v;
     }
+    for (size_t n = 1; n < CRC32_SLICE; n++)
+        for (size_t i = 0; i < 256; i++) {
+            uint32_t v = c->table[n - 1][i];
+            c->table[n][i] = (v >> 8) ^ c->table[0][v & 0xff];
+        }
+}
+
+static uint32_t add_slice(const struct crc32 *c, uint32_t crc, const uint8_t *p)
+{
+    uint64_t word;
+    uint32_t sum = 0;
+    memcpy(&word, p, sizeof word);
+    word = le64toh(word) ^ crc;
+    for (size_t i = 0; i < CRC32_SLICE; i++)
+        sum ^= c->table[CRC32_SLICE - 1 - i][word >> (8 * i) & 0xff];
+    return sum;
 }
 
 uint32_t crc32_add(const struct crc32 *c, uint32_t crc, const void *data, size_t len)
 {
     const uint8_t *p = data;
     crc = ~crc;
-    for (size_t i = 0; i < len; i++)
-        crc = (crc >> 8) ^ c->table[(crc ^ p[i]) & 0xff];
+    for (; len >= CRC32_SLICE; p += CRC32_SLICE, len -= CRC32_SLICE)
+        crc = add_slice(c, crc, p);
+    for (; len > 0; p++, len--)
+        crc = (crc >> 8) ^ c->table[0][(crc ^ *p) & 0xff];
     return ~crc;
 }

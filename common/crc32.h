@@ -8,8 +8,10 @@
 /* CRC-32 as zip, PNG and Ethernet have it (reflected polynomial 0xedb88320): finds torn and damaged
  * records, not forged ones. Any thread; the table is read-only after crc32_init. */
 
+#define CRC32_SLICE 8 /* bytes at a time */
+
 struct crc32 {
-    uint32_t table[256];
+    uint32_t table[CRC32_SLICE][256]; /* [n]: of a byte with n others behind it */
 };
 
 void crc32_init(struct crc32 *c);
