@@ -207,7 +207,7 @@ static enum err can_add(const struct snapshot *into, const struct snapshot *from
     if (n > SNAPSHOT_SERIES_MAX)
         return ERR_NOMEM;
     for (size_t i = SNAPSHOT_STATUS_MIN; i <= SNAPSHOT_STATUS_MAX; i++)
-        if (!fits(into->status[i], from->status[i]))
+        if (from->status[i] != 0 && !fits(into->status[i], from->status[i]))
             return ERR_RANGE;
     bool ok = fits(errors_total(into), errors_total(from)) &&
               fits(suites_total(into), suites_total(from)) && fits(into->cpu_ns, from->cpu_ns) &&
@@ -283,7 +283,8 @@ enum err snapshot_add(struct snapshot *into, const struct snapshot *from, bool s
     if (e != ERR_OK)
         return e;
     for (size_t i = SNAPSHOT_STATUS_MIN; i <= SNAPSHOT_STATUS_MAX; i++)
-        into->status[i] += from->status[i];
+        if (from->status[i] != 0) /* the others' memory stays untouched */
+            into->status[i] += from->status[i];
     for (size_t i = 0; i < from->n_errors; i++)
         snapshot_add_error(into, from->errors[i].text, from->errors[i].count);
     into->errors_other += from->errors_other;
@@ -392,6 +393,8 @@ static bool same_all_series(const struct snapshot *a, const struct snapshot *b, 
 static bool same_status(const struct snapshot *a, const struct snapshot *b, struct errmsg *msg)
 {
     for (unsigned i = SNAPSHOT_STATUS_MIN; i <= SNAPSHOT_STATUS_MAX; i++) {
+        if (a->status[i] == b->status[i])
+            continue;
         char code[16];
         snprintf(code, sizeof code, "%u", i);
         if (!same_number(a->status[i], b->status[i], "status ", code, msg))

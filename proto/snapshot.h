@@ -66,12 +66,12 @@ struct snapshot {
     uint64_t preemptions;      /* of these, those against their will */
     uint64_t censored_age_ns;  /* largest known age of a request that never completed; max */
     size_t n_series;
-    struct series *series;                    /* owned, sorted by (stage, name) */
-    uint64_t status[SNAPSHOT_STATUS_MAX + 1]; /* by code; below 100 unused */
-    size_t n_errors;
-    struct error_row errors[SNAPSHOT_ERRORS_MAX]; /* sorted by text */
+    struct series *series; /* owned, sorted by (stage, name) */
+    size_t n_errors, n_suites;
     uint64_t errors_other;
-    size_t n_suites;
+    /* Last, as most of it is never touched: of a new snapshot it then takes no memory. */
+    uint64_t status[SNAPSHOT_STATUS_MAX + 1];     /* by code; below 100 unused */
+    struct error_row errors[SNAPSHOT_ERRORS_MAX]; /* sorted by text */
     struct error_row suites[SNAPSHOT_SUITES_MAX]; /* TLS: "VERSION CIPHER", handshakes; sorted */
 };
 
