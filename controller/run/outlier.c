@@ -18,8 +18,15 @@
 
 static const double percentiles[PERCENTILES] = {50, 90, 99};
 
+/* Of one block, from the first bucket that ever had samples to the last: a controller keeps 32 of
+ * them for each of a thousand agents, and latencies cover a fraction of the buckets. */
+struct row {
+    uint32_t first, n;
+    uint32_t counts[];
+};
+
 struct blocks {
-    uint32_t n[BLOCKS][BUCKETS];
+    struct row *rows[BLOCKS]; /* NULL = no samples */
 };
 
 struct outliers {
@@ -41,8 +48,11 @@ void outliers_free(struct outliers *o)
 {
     if (o == NULL)
         return;
-    for (size_t i = 0; i < o->n_agents; i++)
+    for (size_t i = 0; i < o->n_agents; i++) {
+        for (size_t k = 0; o->agents[i] != NULL && k < BLOCKS; k++)
+            mem_free(o->agents[i]->rows[k]);
         mem_free(o->agents[i]);
+    }
     mem_free(o->agents);
     mem_free(o);
 }
@@ -54,20 +64,62 @@ static void add_u32(uint32_t *to, uint64_t n)
     *to = n > UINT32_MAX - *to ? UINT32_MAX : *to + (uint32_t)n;
 }
 
+static void expand(const struct row *r, uint32_t out[BUCKETS])
+{
+    memset(out, 0, BUCKETS * sizeof out[0]);
+    if (r != NULL)
+        memcpy(&out[r->first], r->counts, r->n * sizeof r->counts[0]);
+}
+
+/* The row with room for the buckets from..to as well. */
+static struct row *widen(struct row *old, uint32_t from, uint32_t to)
+{
+    if (old != NULL && from >= old->first && to < old->first + old->n)
+        return old;
+    if (old != NULL && old->first < from)
+        from = old->first;
+    if (old != NULL && old->first + old->n - 1 > to)
+        to = old->first + old->n - 1;
+    struct row *r = mem_calloc(1, sizeof *r + (to - from + 1) * sizeof r->counts[0]);
+    r->first = from;
+    r->n = to - from + 1;
+    if (old != NULL)
+        memcpy(&r->counts[old->first - from], old->counts, old->n * sizeof r->counts[0]);
+    mem_free(old);
+    return r;
+}
+
+static void row_add(struct row **row, const uint32_t add[BUCKETS])
+{
+    uint32_t from = 0, to = BUCKETS - 1;
+    while (from < BUCKETS && add[from] == 0)
+        from++;
+    if (from == BUCKETS)
+        return;
+    while (add[to] == 0)
+        to--;
+    struct row *r = *row = widen(*row, from, to);
+    for (uint32_t i = from; i <= to; i++)
+        add_u32(&r->counts[i - r->first], add[i]);
+}
+
 /* Blocks become twice as long. */
 static void fold(struct outliers *o)
 {
+    uint32_t add[BUCKETS];
     o->block_ns *= 2;
     for (size_t a = 0; a < o->n_agents; a++) {
         struct blocks *b = o->agents[a];
         if (b == NULL)
             continue;
         for (size_t k = 0; k < BLOCKS / 2; k++) {
-            memmove(b->n[k], b->n[2 * k], sizeof b->n[k]);
-            for (size_t i = 0; i < BUCKETS; i++)
-                add_u32(&b->n[k][i], b->n[2 * k + 1][i]);
+            struct row *first = b->rows[2 * k], *second = b->rows[2 * k + 1];
+            b->rows[2 * k] = b->rows[2 * k + 1] = NULL;
+            expand(second, add);
+            row_add(&first, add);
+            mem_free(second);
+            b->rows[k] = first;
         }
-        memset(b->n[BLOCKS / 2], 0, BLOCKS / 2 * sizeof b->n[0]);
     }
 }
 
@@ -92,9 +144,10 @@ void outliers_add(struct outliers *o, size_t agent, uint64_t from_ns, const stru
         fold(o);
     if (o->agents[agent] == NULL)
         o->agents[agent] = mem_calloc(1, sizeof *o->agents[agent]);
-    uint32_t *into = o->agents[agent]->n[from_ns / o->block_ns];
+    uint32_t add[BUCKETS] = {0};
     for (size_t i = 0; i < BUCKETS; i++)
-        add_u32(&into[i], hist_count_between(h, first_counter(i), last_counter(i)));
+        add_u32(&add[i], hist_count_between(h, first_counter(i), last_counter(i)));
+    row_add(&o->agents[agent]->rows[from_ns / o->block_ns], add);
 }
 
 /* --- comparing -------------------------------------------------------------------------------- */
@@ -115,10 +168,11 @@ struct difference {
 static void pool_add(struct pool *p, const struct blocks *b, bool out)
 {
     for (size_t k = 0; k < BLOCKS; k++) {
-        for (size_t i = 0; i < BUCKETS; i++) {
-            uint64_t n = out ? -(uint64_t)b->n[k][i] : b->n[k][i];
-            p->n[k][i] += n;
-            p->run[i] += n;
+        const struct row *r = b->rows[k];
+        for (size_t i = 0; r != NULL && i < r->n; i++) {
+            uint64_t n = out ? -(uint64_t)r->counts[i] : r->counts[i];
+            p->n[k][r->first + i] += n;
+            p->run[r->first + i] += n;
         }
     }
 }
@@ -171,10 +225,11 @@ static bool compare(const struct blocks *b, const struct pool *p, size_t at, dou
     double s = 0, squares = 0, above = 0;
     size_t m = 0;
     for (size_t k = 0; k < BLOCKS; k++) {
+        const struct row *r = b->rows[k];
         uint64_t here = 0, here_above = 0;
-        for (size_t i = 0; i < BUCKETS; i++) {
-            here += b->n[k][i];
-            here_above += i >= at ? b->n[k][i] : 0;
+        for (size_t i = 0; r != NULL && i < r->n; i++) {
+            here += r->counts[i];
+            here_above += r->first + i >= at ? r->counts[i] : 0;
         }
         uint64_t others = sum(p->n[k], 0) - here, others_above = sum(p->n[k], at) - here_above;
         if (here == 0 || others == 0)
@@ -208,11 +263,11 @@ static struct difference differs(const struct blocks *b, const struct pool *p, d
 {
     struct difference most = {0};
     uint64_t here[BUCKETS] = {0}, others[BUCKETS];
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (size_t k = 0; k < BLOCKS; k++)
-            here[i] += b->n[k][i];
+    for (size_t k = 0; k < BLOCKS; k++)
+        for (size_t i = 0; b->rows[k] != NULL && i < b->rows[k]->n; i++)
+            here[b->rows[k]->first + i] += b->rows[k]->counts[i];
+    for (size_t i = 0; i < BUCKETS; i++)
         others[i] = p->run[i] - here[i];
-    }
     for (size_t q = 0; q < PERCENTILES; q++) {
         double mean, t;
         size_t m;
