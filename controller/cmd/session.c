@@ -165,7 +165,7 @@ static void describe_takeover(const struct session *s, struct result *r)
 static void build_result(struct session *s)
 {
     const struct coordinator *c = fleet_coordinator(s->fleet);
-    struct result *r = s->result = result_new(s->inventory->n);
+    struct result *r = s->result = result_new_bare(s->inventory->n);
     enum coord_outcome outcome = coordinator_outcome(c);
     snprintf(r->run_id, sizeof r->run_id, "%s", fleet_run_id(s->fleet));
     snprintf(r->name, sizeof r->name, "%s", s->record->name);

@@ -296,6 +296,8 @@ static void finish_watch(struct merge *m, struct result *into)
         into->agents[i].outlier = outliers[i];
     mem_free(usual_ns);
     mem_free(outliers);
+    outliers_free(m->outliers); /* the report takes the memory */
+    m->outliers = NULL;
 }
 
 void merge_finish(struct merge *m, struct result *into)

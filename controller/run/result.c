@@ -32,12 +32,18 @@ const char *result_agent_state_name(enum result_agent_state s)
     return agent_state_names[s];
 }
 
-struct result *result_new(size_t n_agents)
+struct result *result_new_bare(size_t n_agents)
 {
     struct result *r = mem_calloc(1, sizeof *r);
     r->n_agents = n_agents;
     r->agents = mem_calloc(n_agents, sizeof *r->agents);
     r->total = snapshot_new();
+    return r;
+}
+
+struct result *result_new(size_t n_agents)
+{
+    struct result *r = result_new_bare(n_agents);
     for (size_t i = 0; i < n_agents; i++)
         r->agents[i].total = snapshot_new();
     return r;

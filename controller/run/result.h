@@ -117,6 +117,8 @@ struct result {
 
 /* Zeroed result; totals are empty snapshots. */
 struct result *result_new(size_t n_agents);
+/* The same without the agents' totals, which merge_finish brings. */
+struct result *result_new_bare(size_t n_agents);
 void result_free(struct result *r);
 /* Fills duration_ns and end_ns from the plan and the totals, drops the intervals after the planned
  * end of which no agent reported anything, and marks those that lack lost agents; call it before
