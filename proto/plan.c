@@ -104,6 +104,25 @@ static const struct option_row rows[] = {
      .text = "rates one after another instead of -r and -d: 30s@200,60s@100..2000 sends 200/s for "
              "30 s, then 100/s rising to 2000/s in 60 s; rates as -r takes them, and 0 at one end "
              "of a ramp"},
+    {.name = "arrivals",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(arrivals),
+     .parse = plan_parse_arrivals,
+     .accepted = "constant or poisson",
+     .meta = "HOW",
+     .text =
+         "constant: evenly spaced; poisson: at random with the rate as the mean, as independent "
+         "users arrive (default: constant)"},
+    {.name = "seed",
+     .aliases = "",
+     .type = OPTION_COUNT,
+     AT_SET(seed),
+     .min = 0,
+     .max = UINT64_MAX - 1,
+     .meta = "N",
+     .text = "of --arrivals poisson: the same seed is the same arrivals, on any number of agents "
+             "(default: 1)"},
     {.name = "requests",
      .aliases = "-n",
      .type = OPTION_COUNT,
@@ -275,6 +294,7 @@ void plan_defaults(struct plan *p)
         .timeout_ns = TIMEOUT_DEFAULT,
         .interval_ns = INTERVAL_DEFAULT,
         .spin_ns = PLAN_SPIN_AUTO,
+        .seed = PLAN_SEED_DEFAULT,
     };
 }
 

@@ -38,6 +38,12 @@ enum plan_tls {
     PLAN_TLS_1_3 = 13
 };
 
+enum plan_arrivals {
+    PLAN_CONSTANT, /* evenly spaced */
+    PLAN_POISSON
+};
+#define PLAN_SEED_DEFAULT 1
+
 struct plan {
     char *url;
     char *method;               /* token, RFC 9110 section 9.1; NULL until plan_check: GET, or POST
@@ -67,6 +73,9 @@ struct plan {
     uint32_t connections;         /* whole run; 0 = the default of plan_split */
     uint32_t threads;             /* per agent; 0 = the agent's default */
     bool forever;
+    uint32_t arrivals; /* enum plan_arrivals */
+    uint64_t seed;     /* of what is random */
+    bool seed_set;
     uint32_t n_stages; /* 0 = the rate is constant */
     struct stage stages[PROFILE_STAGES_MAX];
     bool duration_set, requests_set, connections_set, threads_set, rate_set;
@@ -93,6 +102,13 @@ enum err plan_check(struct plan *p, struct errmsg *msg) MUST_CHECK;
 /* Everything of plan_check that does not read files, on a plan already completed by it: for plans
  * that came over the wire. Looks at values only, never at the _set members. */
 enum err plan_validate(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+
+/* --- arrivals -------------------------------------------------------------------------------- */
+
+enum err plan_parse_arrivals(const struct option_row *row, const char *value, void *target,
+                             struct errmsg *msg);
+enum err plan_check_arrivals(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+const char *plan_arrivals_name(const struct plan *p); /* "constant" "poisson" */
 
 /* --- stages ---------------------------------------------------------------------------------- */
 

@@ -47,6 +47,8 @@ static const struct wire_field scalars[] = {
     LATER(13, WIRE_U32, tls_min),
     LATER(14, WIRE_BOOL, insecure),
     LATER(15, WIRE_BOOL, tls_no_resume),
+    LATER(16, WIRE_U32, arrivals),
+    LATER(17, WIRE_U64, seed),
 };
 
 #define N_SCALARS (sizeof scalars / sizeof scalars[0])

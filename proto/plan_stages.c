@@ -6,7 +6,8 @@
 #include "common/clock.h"
 #include "proto/plan.h"
 
-/* --stages: from the user's text and back, and what follows from it for the rest of the plan. */
+/* --stages and --arrivals: from the user's text and back, and what follows from it for the rest of
+ * the plan. */
 
 #define YEAR_NS (UINT64_C(365) * 24 * 3600 * NS_PER_SEC)
 
@@ -119,6 +120,46 @@ const char *plan_stage_text(const struct stage *s, char buf[PLAN_STAGE_TEXT])
     return buf;
 }
 
+/* --- arrivals ----------------------------------------------------------------------------------
+ */
+
+static const char *const arrivals_names[] = {"constant", "poisson"};
+
+enum err plan_parse_arrivals(const struct option_row *row, const char *value, void *target,
+                             struct errmsg *msg)
+{
+    (void)row, (void)msg; /* the row says what is accepted */
+    for (uint32_t i = 0; i <= PLAN_POISSON; i++) {
+        if (strcmp(value, arrivals_names[i]) != 0)
+            continue;
+        ((struct plan *)target)->arrivals = i;
+        return ERR_OK;
+    }
+    return ERR_INVALID;
+}
+
+const char *plan_arrivals_name(const struct plan *p)
+{
+    return arrivals_names[p->arrivals == PLAN_POISSON];
+}
+
+enum err plan_check_arrivals(const struct plan *p, struct errmsg *msg)
+{
+    if (p->arrivals > PLAN_POISSON)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--arrivals %" PRIu32 ": accepted is constant or poisson", p->arrivals);
+    if (p->arrivals == PLAN_POISSON && p->rate.num == 0)
+        return errmsg_set(
+            msg, ERR_INVALID,
+            "--arrivals poisson without a rate: in a closed loop nothing is due at an "
+            "instant; accepted is with -r/--rate or --stages");
+    if (p->seed_set && p->arrivals != PLAN_POISSON)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--seed %" PRIu64 " without --arrivals poisson: nothing else is random",
+                          p->seed);
+    return ERR_OK;
+}
+
 /* --- what follows ------------------------------------------------------------------------------
  */
 
@@ -184,13 +225,20 @@ enum err plan_check_stages(const struct plan *p, struct errmsg *msg)
         units_format_duration(profile.end_ns, text));
 }
 
+static enum err make_profile(const struct plan *p, struct profile *out, struct errmsg *msg)
+{
+    enum err e = p->n_stages > 0 ? profile_stages(out, p->stages, p->n_stages, msg)
+                                 : profile_constant(out, &p->rate, msg);
+    if (e == ERR_OK && p->arrivals == PLAN_POISSON)
+        profile_poisson(out, p->seed);
+    return e;
+}
+
 enum err plan_schedule(const struct plan *p, const struct share *share, uint64_t requests,
                        struct schedule *s, struct errmsg *msg)
 {
     struct profile profile;
-    if (p->n_stages == 0)
-        return schedule_init(s, &p->rate, share, p->duration_ns, requests, msg);
-    enum err e = profile_stages(&profile, p->stages, p->n_stages, msg);
+    enum err e = make_profile(p, &profile, msg);
     if (e == ERR_OK)
         e = schedule_init_profile(s, &profile, share, p->duration_ns, requests, msg);
     return e;
@@ -199,9 +247,7 @@ enum err plan_schedule(const struct plan *p, const struct share *share, uint64_t
 uint64_t plan_due_of_index(const struct plan *p, uint64_t i)
 {
     struct profile profile;
-    if (p->n_stages == 0)
-        return schedule_due_of_index(&p->rate, i);
-    if (profile_stages(&profile, p->stages, p->n_stages, NULL) != ERR_OK)
+    if (make_profile(p, &profile, NULL) != ERR_OK)
         return UINT64_MAX; /* no plan that was checked */
     return profile_due(&profile, i);
 }

@@ -253,8 +253,9 @@ static enum err check_quantum(const struct plan *p, struct errmsg *msg)
 enum err plan_validate(const struct plan *p, struct errmsg *msg)
 {
     static enum err (*const checks[])(const struct plan *, struct errmsg *) = {
-        check_url,    check_numbers, check_rate, plan_check_stages, check_end,     check_threads,
-        check_method, check_headers, check_body, check_spin,        check_quantum, plan_tls_check,
+        check_url,  check_numbers, check_rate,     plan_check_stages, plan_check_arrivals,
+        check_end,  check_threads, check_method,   check_headers,     check_body,
+        check_spin, check_quantum, plan_tls_check,
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         enum err e = checks[i](p, msg);

@@ -24,6 +24,8 @@ enum err profile_constant(struct profile *p, const struct rate *rate, struct err
                           ": accepted is a fraction with a denominator of 1 up to 2^33",
                           rate->num, rate->den);
     p->rate = *rate;
+    p->plain = true;
+    p->poisson = false;
     p->n = 0;
     return ERR_OK;
 }
@@ -126,6 +128,7 @@ enum err profile_stages(struct profile *p, const struct stage *stages, size_t n,
             return e;
     }
     p->rate = stages[0].from;
+    p->plain = p->poisson = false;
     p->n = 0;
     p->unit = UNITS * common; /* below 2^64 */
     p->total = p->end_ns = 0;
@@ -134,6 +137,8 @@ enum err profile_stages(struct profile *p, const struct stage *stages, size_t n,
         if (e != ERR_OK)
             return e;
     }
+    p->whole = p->total;
+    p->fraction = (uint64_t)fraction;
     p->total += fraction > 0;
     return ERR_OK;
 }
@@ -217,36 +222,127 @@ static uint64_t ramp_root(const struct profile_part *part, u128 target)
     return low;
 }
 
-uint64_t profile_stages_due(const struct profile *p, uint64_t i)
+/* How long after the part's start so many units are sent. */
+static uint64_t part_offset(const struct profile_part *part, u128 units)
+{
+    if (is_ramp(part))
+        return ramp_root(part, units * part->duration_ns);
+    if (units <= UINT64_MAX)
+        return (uint64_t)units / (2 * part->from);
+    return (uint64_t)(units / (2 * part->from));
+}
+
+/* Units before the part's first x ns are over: part_offset(units) < x  <=>  units < part_units(x).
+ */
+static u128 part_units(const struct profile_part *part, uint64_t x)
+{
+    if (is_ramp(part))
+        return (ramp_units(part, x) + part->duration_ns - 1) / part->duration_ns;
+    return (u128)part->from * 2 * x;
+}
+
+static uint64_t stages_due(const struct profile *p, uint64_t i)
 {
     if (i >= p->total)
         return UINT64_MAX;
     const struct profile_part *part = part_of_index(p, i);
-    u128 units = (u128)(i - part->before) * p->unit - part->fraction;
-    if (is_ramp(part))
-        return part->start_ns + ramp_root(part, units * part->duration_ns);
-    if (units <= UINT64_MAX)
-        return part->start_ns + (uint64_t)units / (2 * part->from);
-    return part->start_ns + (uint64_t)(units / (2 * part->from));
+    return part->start_ns + part_offset(part, (u128)(i - part->before) * p->unit - part->fraction);
 }
 
 /* As with a constant rate: due(i) <= ns  <=>  i < N(ns + 1). */
-uint64_t profile_stages_until(const struct profile *p, uint64_t ns)
+static uint64_t stages_until(const struct profile *p, uint64_t ns)
 {
     if (ns >= p->end_ns)
         return p->total;
     const struct profile_part *part = part_at(p, ns);
-    uint64_t x = ns + 1 - part->start_ns;
-    u128 units = (u128)part->from * 2 * x;
-    if (is_ramp(part))
-        units = (ramp_units(part, x) + part->duration_ns - 1) / part->duration_ns;
-    units += (u128)part->fraction + p->unit - 1;
+    u128 units = part_units(part, ns + 1 - part->start_ns) + part->fraction + p->unit - 1;
     if (units <= UINT64_MAX)
         return part->before + (uint64_t)units / p->unit;
     return part->before + (uint64_t)(units / p->unit);
 }
 
+/* --- at random ---------------------------------------------------------------------------------
+ */
+
+#define PLACES_MAX (UINT64_C(1) << 62) /* requests; what is behind them is never due */
+
+void profile_poisson(struct profile *p, uint64_t seed)
+{
+    if (p->n == 0 && p->rate.num == 0)
+        return;
+    p->plain = false;
+    p->poisson = true;
+    p->seed = seed;
+}
+
+/* The last part that begins at or before whole + fraction / unit. */
+static const struct profile_part *part_of_place(const struct profile *p, uint64_t whole,
+                                                uint64_t fraction)
+{
+    uint32_t i = p->n - 1;
+    while (i > 0 && (p->parts[i].before > whole ||
+                     (p->parts[i].before == whole && p->parts[i].fraction > fraction)))
+        i--;
+    return &p->parts[i];
+}
+
+/* The fraction is rounded down to a unit: place_due and place_reached must do so alike. */
+static uint64_t place_due(const struct profile *p, arrivals_place place)
+{
+    uint64_t whole = (uint64_t)(place >> ARRIVALS_FRACTION);
+    uint64_t unit = p->n == 0 ? NS_PER_SEC * p->rate.den : p->unit;
+    uint64_t fraction = (uint64_t)((u128)(uint32_t)place * unit >> ARRIVALS_FRACTION);
+    if (p->n == 0) {
+        u128 due = ((u128)whole * unit + fraction) / p->rate.num;
+        return due > UINT64_MAX ? UINT64_MAX : (uint64_t)due;
+    }
+    if (whole > p->whole || (whole == p->whole && fraction >= p->fraction))
+        return UINT64_MAX;
+    const struct profile_part *part = part_of_place(p, whole, fraction);
+    u128 units = (u128)(whole - part->before) * unit + fraction - part->fraction;
+    return part->start_ns + part_offset(part, units);
+}
+
+/* The last place that is due at or before ns. */
+static arrivals_place place_reached(const struct profile *p, uint64_t ns)
+{
+    uint64_t before = 0, unit = NS_PER_SEC * p->rate.den;
+    u128 units; /* place_due(place) <= ns  <=>  less than these after `before` */
+    if (p->n == 0) {
+        units = ((u128)ns + 1) * p->rate.num;
+    } else {
+        uint64_t at_ns = ns < p->end_ns ? ns : p->end_ns - 1;
+        const struct profile_part *part = part_at(p, at_ns);
+        units = part_units(part, at_ns + 1 - part->start_ns) + part->fraction;
+        before = part->before;
+        unit = p->unit;
+    }
+    u128 whole = before + units / unit, rest = units % unit;
+    if (whole >= PLACES_MAX)
+        return (arrivals_place)PLACES_MAX << ARRIVALS_FRACTION;
+    if (rest == 0)
+        return (whole << ARRIVALS_FRACTION) - 1;
+    return whole << ARRIVALS_FRACTION | ((rest << ARRIVALS_FRACTION) - 1) / unit;
+}
+
+/* --- any of them -------------------------------------------------------------------------------
+ */
+
+uint64_t profile_any_due(const struct profile *p, uint64_t i)
+{
+    if (!p->poisson)
+        return p->n == 0 ? profile_rate_due(&p->rate, i) : stages_due(p, i);
+    return i < PLACES_MAX ? place_due(p, arrivals_at(p->seed, i)) : UINT64_MAX;
+}
+
+uint64_t profile_any_until(const struct profile *p, uint64_t ns)
+{
+    if (!p->poisson)
+        return p->n == 0 ? profile_rate_until(&p->rate, ns) : stages_until(p, ns);
+    return arrivals_until(p->seed, place_reached(p, ns));
+}
+
 uint64_t profile_total(const struct profile *p)
 {
-    return p->n == 0 ? UINT64_MAX : p->total;
+    return p->n == 0 ? UINT64_MAX : profile_any_until(p, p->end_ns);
 }

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/err.h"
 #include "common/units.h"
+#include "proto/arrivals.h"
 
 /*
  * PURE: the rate of the whole run over its time, and from it when each request is due. A profile is
@@ -20,6 +21,9 @@
  * A request belongs to the stage in which it is due. So the stage from t to u has the requests i
  * with N(t) <= i < N(u), and all stages together have the integral, rounded up once. No allocation,
  * no clock, no state: any thread.
+ *
+ * Requests may also come at random: request i is then due where N reaches the place of arrival i of
+ * a Poisson process of rate 1 (arrivals.h), so that the rate is the mean one.
  */
 
 #define PROFILE_STAGES_MAX 64
@@ -41,10 +45,14 @@ struct profile_part {
 
 struct profile {
     struct rate rate; /* n == 0: the rate for ever; num 0 = no request has a due time */
-    uint32_t n;       /* stages; 0 = none */
-    uint64_t unit;    /* 2e9 times the common denominator of the rates */
-    uint64_t total;   /* requests of all stages */
+    bool plain;       /* one rate, evenly spaced: the hot path */
+    bool poisson;
+    uint32_t n;     /* stages; 0 = none */
+    uint64_t seed;  /* of the Poisson process */
+    uint64_t unit;  /* 2e9 times the common denominator of the rates */
+    uint64_t total; /* requests of all stages, evenly spaced */
     uint64_t end_ns;
+    uint64_t whole, fraction; /* N(end) = whole + fraction / unit */
     struct profile_part parts[PROFILE_STAGES_MAX];
 };
 
@@ -57,6 +65,9 @@ enum err profile_constant(struct profile *p, const struct rate *rate,
  * rates to be exact. */
 enum err profile_stages(struct profile *p, const struct stage *stages, size_t n,
                         struct errmsg *msg) MUST_CHECK;
+
+/* Makes what profile_constant or profile_stages made random; a closed loop stays what it is. */
+void profile_poisson(struct profile *p, uint64_t seed);
 
 /* Requests of all stages; UINT64_MAX = no end. */
 uint64_t profile_total(const struct profile *p);
@@ -90,20 +101,20 @@ static inline uint64_t profile_rate_until(const struct rate *rate, uint64_t ns)
     return n > UINT64_MAX ? UINT64_MAX : (uint64_t)n;
 }
 
-/* The same with stages. */
-uint64_t profile_stages_due(const struct profile *p, uint64_t i);
-uint64_t profile_stages_until(const struct profile *p, uint64_t ns);
+/* The same of any profile but a plain one. */
+uint64_t profile_any_due(const struct profile *p, uint64_t i);
+uint64_t profile_any_until(const struct profile *p, uint64_t ns);
 
 /* Due time of request i, ns after t0; UINT64_MAX: never, or later than that. Does not decrease. */
 static inline uint64_t profile_due(const struct profile *p, uint64_t i)
 {
-    return p->n == 0 ? profile_rate_due(&p->rate, i) : profile_stages_due(p, i);
+    return p->plain ? profile_rate_due(&p->rate, i) : profile_any_due(p, i);
 }
 
 /* How many requests are due at or before `ns` after t0: the exact inverse of profile_due. */
 static inline uint64_t profile_until(const struct profile *p, uint64_t ns)
 {
-    return p->n == 0 ? profile_rate_until(&p->rate, ns) : profile_stages_until(p, ns);
+    return p->plain ? profile_rate_until(&p->rate, ns) : profile_any_until(p, ns);
 }
 
 #endif

@@ -90,6 +90,9 @@ static enum err check_rate(const struct policy *p, const struct plan *plan,
                            const struct plan_part *part, struct errmsg *msg)
 {
     char cap[UNITS_TEXT];
+    /* With that much room 64 standard deviations of slack are never used up: the excess of n random
+     * arrivals is a few sqrt(n), the allowance's n / 5 + POLICY_SLACK. */
+    struct rate calm = {p->max_rate.num / 5 * 4 + p->max_rate.num % 5 * 4 / 5, p->max_rate.den};
     if (p->unlimited_rate)
         return ERR_OK;
     if (p->max_rate.num == 0 || p->max_rate.den == 0)
@@ -103,6 +106,11 @@ static enum err check_rate(const struct policy *p, const struct plan *plan,
         return refuse(p, POLICY_MAX_RATE, msg, "max_rate %s, the plan asks this agent for %.6g/s",
                       cap, asked);
     }
+    if (plan->arrivals == PLAN_POISSON && over_rate(&plan->rate, part, &calm))
+        return refuse(p, POLICY_MAX_RATE, msg,
+                      "max_rate %s, Poisson arrivals pass their mean rate at times: accepted is a "
+                      "rate of at most 4/5 of it for this agent",
+                      cap);
     if (too_bursty(p, part))
         return refuse(p, POLICY_MAX_RATE, msg,
                       "max_rate %s, the plan asks this agent for %" PRIu32

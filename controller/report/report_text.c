@@ -41,6 +41,8 @@ static void write_load(const struct text *t, const struct plan *p)
         fprintf(t->out, "open loop @ %" PRIu64 " req/s", p->rate.num);
     else
         fprintf(t->out, "open loop @ %s", units_format_rate(&p->rate, text));
+    if (p->arrivals == PLAN_POISSON)
+        fprintf(t->out, ", Poisson arrivals (seed %" PRIu64 ")", p->seed);
     if (p->dispatch_quantum_ns > 0)
         fprintf(t->out, ", dispatch quantum %s",
                 units_format_duration(p->dispatch_quantum_ns, text));

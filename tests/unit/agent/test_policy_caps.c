@@ -86,6 +86,30 @@ START_TEST(test_rate_of_stages_is_their_peak)
 }
 END_TEST
 
+/* Random arrivals pass their mean: they need room below the cap, and then never use up the slack.
+ */
+START_TEST(test_poisson_needs_room)
+{
+    fresh();
+    plan.arrivals = PLAN_POISSON;
+    plan.rate.num = 1600;
+    cap_rate(1000, 1);
+    accepted();
+    struct share whole = {.total = 1, .weight = 1, .threads = 1};
+    struct schedule s;
+    plan.duration_ns = 100 * NS_PER_SEC;
+    plan.rate.num = 800;
+    for (plan.seed = 0; plan.seed < 20; plan.seed++) {
+        ck_assert_int_eq(plan_schedule(&plan, &whole, UINT64_MAX, &s, NULL), ERR_OK);
+        for (uint64_t at = 0; at < plan.duration_ns; at += 100 * NS_PER_MS)
+            CHECK_MUST(policy_check_sent(&policy, schedule_due_until(&s, at), at, NULL) == ERR_OK);
+    }
+    plan.rate.num = 1601;
+    refused("policy p.yml:1: max_rate 1000/s, Poisson arrivals pass their mean rate at times: "
+            "accepted is a rate of at most 4/5 of it for this agent");
+}
+END_TEST
+
 /* The largest numbers a plan may have do not wrap. */
 START_TEST(test_rate_does_not_wrap)
 {
@@ -221,6 +245,7 @@ int main(void)
     TCase *t = tcase_create("policy_caps");
     tcase_add_test(t, test_rate_is_this_agents);
     tcase_add_test(t, test_rate_of_stages_is_their_peak);
+    tcase_add_test(t, test_poisson_needs_room);
     tcase_add_test(t, test_rate_does_not_wrap);
     tcase_add_test(t, test_weights_do_not_hide_a_burst);
     tcase_add_test(t, test_connections_body_method);

@@ -52,6 +52,8 @@ static void random_tls(uint64_t *rng, struct plan *p)
 {
     p->insecure = check_below(rng, 2);
     p->tls_no_resume = check_below(rng, 2);
+    p->arrivals = (uint32_t)check_below(rng, 2);
+    p->seed = check_random(rng);
     if (check_below(rng, 2) == 0)
         return;
     mem_free(p->url);
@@ -361,7 +363,7 @@ END_TEST
  * as it did then. */
 START_TEST(test_an_older_plan_does_not_spin)
 {
-    static const size_t n_older = N_SCALARS - 5;
+    static const size_t n_older = N_SCALARS - 7;
     ck_assert_str_eq(scalars[n_older].name, "spin_ns");
     ck_assert_str_eq(scalars[n_older + 1].name, "dispatch_quantum_ns");
     uint64_t rng = check_seed();
@@ -383,6 +385,7 @@ START_TEST(test_an_older_plan_does_not_spin)
     ck_assert_msg(e == ERR_OK, "%s", msg.text);
     ck_assert_uint_eq(back.spin_ns, 0);
     ck_assert_uint_eq(back.dispatch_quantum_ns, 0);
+    ck_assert(back.arrivals == PLAN_CONSTANT);
     ck_assert(back.tls_min == 0 && !back.insecure && !back.tls_no_resume && back.sni == NULL);
     ck_assert_uint_eq(back.interval_ns, p.interval_ns);
     mem_free(buf);

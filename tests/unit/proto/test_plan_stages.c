@@ -91,6 +91,10 @@ START_TEST(test_refused)
         {{"run", "--stages", "300d@1..1G"}, "--stages: stage 1 is too long for its rates"},
         {{"run", "--stages", "1s@2", "-r", "5"}, "--stages with -r/--rate 5/s: accepted is one"},
         {{"run", "-d", "5", "--stages", "1s@2"}, "--stages with -d/--duration 5s: the stages say"},
+        {{"run", "-r5", "--arrivals", "poison"}, "--arrivals poison: accepted is constant or"},
+        {{"run", "--arrivals", "poisson"}, "--arrivals poisson without a rate: in a closed loop"},
+        {{"run", "-r5", "--seed", "7"}, "--seed 7 without --arrivals poisson: nothing else"},
+        {{"run", "-r5", "--seed", "x"}, "--seed x: accepted is"},
         {{"run", "--stages", "1s@2", "--forever"}, "--stages with --forever: accepted is one"},
     };
     for (size_t i = 0; i < N_OF(cases); i++) {
@@ -130,6 +134,10 @@ START_TEST(test_an_agent_checks_for_itself)
     p.stages[1].to.den = 0;
     ck_assert_int_eq(plan_validate(&p, &msg), ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(msg.text, "stage 2"));
+    p.stages[1].to.den = 1;
+    p.arrivals = 2;
+    ck_assert_int_eq(plan_validate(&p, &msg), ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(msg.text, "--arrivals 2: accepted is constant or poisson"));
     plan_clear(&p);
 }
 END_TEST
@@ -195,20 +203,24 @@ static void lose_first(struct fleet *f, uint64_t from)
     }
 }
 
-/* Steps and ramps, any weights, an agent lost on the way or not: together the shards are the
- * schedule of one machine. */
+/* Steps and ramps or one rate, evenly or at random, any weights, an agent lost on the way or not:
+ * together the shards are the schedule of one machine. */
 START_TEST(test_the_union_is_the_single_schedule)
 {
     static uint8_t seen[TOTAL_MAX];
     uint64_t rng = check_seed();
     for (int round = 0; round < 300; round++) {
         struct plan p = random_stages(&rng);
+        if (check_below(&rng, 4) == 0)
+            p.n_stages = 0; /* at the peak rate all the time */
+        p.arrivals = check_below(&rng, 2) ? PLAN_POISSON : PLAN_CONSTANT;
+        p.seed = check_random(&rng);
         struct fleet f;
         struct schedule single;
         uint64_t found = 0, from = UINT64_MAX;
         ck_assert_int_eq(plan_schedule(&p, &whole, UINT64_MAX, &single, NULL), ERR_OK);
-        ck_assert(single.count > 0 && single.count <= TOTAL_MAX);
-        if (check_below(&rng, 3) == 0)
+        ck_assert_uint_le(single.count, TOTAL_MAX);
+        if (single.count > 0 && check_below(&rng, 3) == 0)
             p.requests = 1 + check_below(&rng, single.count);
         start_fleet(&f, &p, &rng);
         uint64_t count = p.requests < single.count ? p.requests : single.count;

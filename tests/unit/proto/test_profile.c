@@ -192,6 +192,59 @@ START_TEST(test_no_drift_on_a_ramp)
 }
 END_TEST
 
+/* At random: still monotone and exactly invertible, over one rate and over any stages. */
+START_TEST(test_poisson_on_any_profile)
+{
+    uint64_t rng = check_seed();
+    for (int round = 0; round < 300; round++) {
+        struct stage s[5];
+        struct profile p;
+        size_t n = check_below(&rng, 6);
+        struct rate r = random_rate(&rng);
+        for (size_t i = 0; i < n; i++)
+            s[i] = random_stage(&rng);
+        if (n > 0)
+            make(&p, s, n);
+        else
+            ck_assert_int_eq(profile_constant(&p, &r, NULL), ERR_OK);
+        profile_poisson(&p, check_random(&rng));
+        uint64_t total = n > 0 ? profile_total(&p) : UINT64_C(1) << 40;
+        for (int k = 0; k < 100 && total > 0; k++) {
+            uint64_t i = check_below(&rng, total), due = profile_due(&p, i);
+            if (n == 0 && due == UINT64_MAX)
+                continue; /* in six hundred years */
+            CHECK_MUST(n == 0 || due < p.end_ns);
+            CHECK_MUST(profile_until(&p, due) > i);
+            CHECK_MUST(due == 0 || profile_until(&p, due - 1) <= i);
+            CHECK_MUST(i == 0 || profile_due(&p, i - 1) <= due);
+        }
+        CHECK_MUST(n == 0 || profile_due(&p, total) == UINT64_MAX);
+    }
+}
+END_TEST
+
+/* Each stage has as many as its rate says, give or take 5 standard deviations. */
+START_TEST(test_poisson_follows_the_rate)
+{
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        struct profile p;
+        make(&p, (struct stage[]){stage(10, 100, 100), stage(10, 0, 1000), stage(5, 2000, 0)}, 3);
+        const double expected[] = {1000, 5000, 5000};
+        const uint64_t ends_s[] = {10, 20, 25};
+        uint64_t last = 0;
+        profile_poisson(&p, seed);
+        for (int i = 0; i < 3; i++) {
+            uint64_t until = profile_until(&p, ends_s[i] * NS_PER_SEC - 1);
+            double off = (double)(until - last) - expected[i];
+            ck_assert_msg(off * off < 25 * expected[i], "seed %lu, stage %d: %+.0f",
+                          (unsigned long)seed, i + 1, off);
+            last = until;
+        }
+        ck_assert_uint_eq(profile_total(&p), last);
+    }
+}
+END_TEST
+
 START_TEST(test_bounds)
 {
     struct errmsg msg;
@@ -242,6 +295,8 @@ static Suite *suite(void)
     tcase_add_test(t, test_equal_stages_are_the_constant_rate);
     tcase_add_test(t, test_any_stages);
     tcase_add_test(t, test_no_drift_on_a_ramp);
+    tcase_add_test(t, test_poisson_on_any_profile);
+    tcase_add_test(t, test_poisson_follows_the_rate);
     tcase_add_test(t, test_bounds);
     suite_add_tcase(s, t);
     return s;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_PROTO_ARRIVALS_H
+#define HAMMER_PROTO_ARRIVALS_H
+
+#include <stdint.h>
+
+/*
+ * PURE: a Poisson process of rate 1, as random as its seed and the same on every machine: where is
+ * arrival i, and how many are there up to a place? Each answer is found from the seed and the
+ * number alone, whoever asks and in whatever order: no stream is walked, so that agents and threads
+ * that own every k-th arrival pay for their own only. Integers and hashes, no floating point.
+ *
+ * How: 2^24 arrivals fill exactly 2^24 units (over less than that nothing is fixed). The length of
+ * a stretch of 2m gaps is divided between its halves as by Beta(m, m), down to 32 gaps, and these
+ * by 31 uniform points, which is exact. The Beta is taken as normal, the sum of 256 fair bits and a
+ * uniform: mean and variance are exact, the excess kurtosis is off by 0.08 at most.
+ * About half a microsecond an answer.
+ */
+
+typedef unsigned __int128 arrivals_place; /* in 2^-32 units */
+#define ARRIVALS_FRACTION 32
+
+/* Where arrival i is, from 0 on; does not decrease with i. i < 2^63. */
+arrivals_place arrivals_at(uint64_t seed, uint64_t i);
+/* How many arrivals are at or before the place: the exact inverse. */
+uint64_t arrivals_until(uint64_t seed, arrivals_place place);
+
+#endif
