@@ -151,7 +151,7 @@ START_TEST(test_end_of_the_period)
 }
 END_TEST
 
-/* A step and a ramp instead of one rate, for the whole half second. */
+/* A step and a ramp instead of one rate, for the whole half second, evenly or at random. */
 static void random_stages(uint64_t *rng, struct profile *out)
 {
     struct stage stages[2];
@@ -161,6 +161,8 @@ static void random_stages(uint64_t *rng, struct profile *out)
                                    {check_below(rng, 5000), 1 + check_below(rng, 10)}};
     stages[0].to = stages[0].from;
     ck_assert_int_eq(profile_stages(out, stages, 2, NULL), ERR_OK);
+    if (check_below(rng, 2) == 0)
+        profile_poisson(out, check_random(rng));
 }
 
 static struct pacer random_pacer(uint64_t *rng, uint64_t quantum_ns)
