@@ -8,8 +8,8 @@
 /*
  * Where files of this user are (XDG Base Directory Specification): below $XDG_CONFIG_HOME/hammer,
  * else ~/.config/hammer; below $XDG_STATE_HOME/hammer, else ~/.local/state/hammer. Relative values
- * are invalid and ignored. Nothing is made or looked for. false = there is no home, or the path
- * does not fit.
+ * are invalid and ignored, and a home that is not there is none: it is never made. Nothing else is
+ * looked for. false = there is no folder, or the path does not fit.
  */
 bool xdg_config_path(const char *name, char *buf, size_t cap);
 bool xdg_state_path(const char *name, char *buf, size_t cap);

@@ -2,7 +2,6 @@
 #include "controller/pki/pki_impl.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
