@@ -143,7 +143,7 @@ START_TEST(test_text_report)
                           "-c",  "2",        target.url,     NULL};
     int code = process_run(&p, "hammer-ctl", args, 30000);
     ck_assert_msg(code == 0 || code == 4, "%d %s", code, p.err);
-    snprintf(want, sizeof want, "tls+tcp://%s", agents[0].address);
+    snprintf(want, sizeof want, "%s (%s)", names[0], agents[0].address);
     ck_assert_msg(strstr(p.out, want) != NULL, "%s", p.out);
     process_end(&p);
 }
