@@ -24,12 +24,12 @@ void crc32_init(struct crc32 *c)
 static uint32_t add_slice(const struct crc32 *c, uint32_t crc, const uint8_t *p)
 {
     uint64_t word;
-    uint32_t sum = 0;
     memcpy(&word, p, sizeof word);
     word = le64toh(word) ^ crc;
-    for (size_t i = 0; i < CRC32_SLICE; i++)
-        sum ^= c->table[CRC32_SLICE - 1 - i][word >> (8 * i) & 0xff];
-    return sum;
+    return c->table[7][word & 0xff] ^ c->table[6][word >> 8 & 0xff] ^
+           c->table[5][word >> 16 & 0xff] ^ c->table[4][word >> 24 & 0xff] ^
+           c->table[3][word >> 32 & 0xff] ^ c->table[2][word >> 40 & 0xff] ^
+           c->table[1][word >> 48 & 0xff] ^ c->table[0][word >> 56];
 }
 
 uint32_t crc32_add(const struct crc32 *c, uint32_t crc, const void *data, size_t len)
