@@ -97,34 +97,70 @@ static inline uint64_t get(const void *block, unsigned width_log2, uint32_t i)
     }
 }
 
+/* Bytes of a counter, 0 = the block is not there. */
+static inline unsigned width_of(const struct hist_page *page, uint32_t at)
+{
+    return (unsigned)(page->start[at + 1] - page->start[at]);
+}
+
+static inline unsigned width_log2_of(const struct hist_page *page, uint32_t at)
+{
+    return (unsigned)__builtin_ctz(width_of(page, at));
+}
+
+static inline void *block_of(const struct hist_page *page, uint32_t at)
+{
+    return page->bytes + (size_t)HIST_BLOCK * page->start[at];
+}
+
+static void make_room(struct hist_page *page, unsigned room)
+{
+    if (room <= page->room)
+        return;
+    page->bytes = mem_realloc(page->bytes, room, HIST_BLOCK);
+    page->room = (uint8_t)room;
+}
+
+/* Makes the block, or makes it wider: what it holds is then the caller's to write. */
+static void *grow_block(struct hist_page *page, uint32_t at, unsigned width_log2)
+{
+    unsigned more = (1u << width_log2) - width_of(page, at);
+    size_t behind = (size_t)(page->start[HIST_PAGE] - page->start[at + 1]);
+    make_room(page, page->start[HIST_PAGE] + more);
+    uint8_t *next = page->bytes + (size_t)HIST_BLOCK * page->start[at + 1];
+    if (behind > 0)
+        memmove(next + (size_t)HIST_BLOCK * more, next, HIST_BLOCK * behind);
+    for (uint32_t k = at + 1; k <= HIST_PAGE; k++)
+        page->start[k] = (uint8_t)(page->start[k] + more);
+    return block_of(page, at);
+}
+
 /* Writes the block, wider than before when `bits` (all counters or'ed) asks for it. */
 static void put(struct hist_page *page, uint32_t at, const uint64_t counts[HIST_BLOCK],
                 uint64_t bits)
 {
     unsigned width = width_for(bits);
-    if (page->blocks[at] == NULL || width > page->width_log2[at]) {
-        page->blocks[at] = mem_realloc(page->blocks[at], HIST_BLOCK, (size_t)1 << width);
-        page->width_log2[at] = (uint8_t)width;
-    }
-    narrow_block(page->blocks[at], page->width_log2[at], counts);
+    if (1u << width > width_of(page, at))
+        grow_block(page, at, width);
+    narrow_block(block_of(page, at), width_log2_of(page, at), counts);
 }
 
 uint64_t hist_blocks_sum(const struct hist *h, uint32_t b)
 {
     const struct hist_page *page = page_of(h, b);
     uint32_t at = b % HIST_PAGE;
-    if (page == NULL || page->blocks[at] == NULL)
+    if (page == NULL || width_of(page, at) == 0)
         return 0;
-    return sum_block(page->blocks[at], page->width_log2[at]);
+    return sum_block(block_of(page, at), width_log2_of(page, at));
 }
 
 bool hist_blocks_read(const struct hist *h, uint32_t b, uint64_t out[HIST_BLOCK])
 {
     const struct hist_page *page = page_of(h, b);
     uint32_t at = b % HIST_PAGE;
-    if (page == NULL || page->blocks[at] == NULL)
+    if (page == NULL || width_of(page, at) == 0)
         return false;
-    widen_block(page->blocks[at], page->width_log2[at], out);
+    widen_block(block_of(page, at), width_log2_of(page, at), out);
     return true;
 }
 
@@ -170,31 +206,47 @@ static bool add_bytes_to_words(uint16_t *to, const uint8_t *from)
 /* The usual cases, in which no counter has to be widened. */
 static bool add_quickly(struct hist_page *to, const struct hist_page *from, uint32_t at)
 {
-    if (to->blocks[at] == NULL) {
-        unsigned width = from->width_log2[at];
-        to->blocks[at] = mem_dup(from->blocks[at], (size_t)HIST_BLOCK << width);
-        to->width_log2[at] = (uint8_t)width;
+    unsigned width = width_of(from, at), old = width_of(to, at);
+    if (old == 0) {
+        void *block = grow_block(to, at, width_log2_of(from, at));
+        memcpy(block, block_of(from, at), (size_t)HIST_BLOCK * width);
         return true;
     }
-    if (from->width_log2[at] != 0)
+    if (width != 1)
         return false;
-    if (to->width_log2[at] == 0)
-        return add_bytes(to->blocks[at], from->blocks[at]);
-    return to->width_log2[at] == 1 && add_bytes_to_words(to->blocks[at], from->blocks[at]);
+    if (old == 1)
+        return add_bytes(block_of(to, at), block_of(from, at));
+    return old == 2 && add_bytes_to_words(block_of(to, at), block_of(from, at));
+}
+
+static struct hist_page *page_copy(const struct hist_page *from)
+{
+    struct hist_page *page = mem_calloc(1, sizeof *page);
+    *page = *from;
+    page->room = from->start[HIST_PAGE]; /* no more than that: it is kept for long */
+    page->bytes = mem_dup(from->bytes, (size_t)HIST_BLOCK * page->room);
+    return page;
+}
+
+static void page_add(struct hist *to, uint32_t p, const struct hist_page *from)
+{
+    uint64_t counts[HIST_BLOCK];
+    for (uint32_t at = 0; at < HIST_PAGE; at++)
+        if (width_of(from, at) != 0 && !add_quickly(to->pages[p], from, at)) {
+            widen_block(block_of(from, at), width_log2_of(from, at), counts);
+            hist_blocks_add(to, p * HIST_PAGE + at, counts);
+        }
 }
 
 void hist_blocks_add_all(struct hist *to, const struct hist *from)
 {
-    uint64_t counts[HIST_BLOCK];
     for (uint32_t p = 0; p < from->n_pages; p++) {
         if (from->pages[p] == NULL)
             continue;
-        struct hist_page *page = page_for(to, p * HIST_PAGE);
-        for (uint32_t at = 0; at < HIST_PAGE; at++)
-            if (from->pages[p]->blocks[at] != NULL && !add_quickly(page, from->pages[p], at)) {
-                widen_block(from->pages[p]->blocks[at], from->pages[p]->width_log2[at], counts);
-                hist_blocks_add(to, p * HIST_PAGE + at, counts);
-            }
+        if (to->pages[p] == NULL)
+            to->pages[p] = page_copy(from->pages[p]);
+        else
+            page_add(to, p, from->pages[p]);
     }
 }
 
@@ -202,23 +254,29 @@ uint64_t hist_blocks_get(const struct hist *h, uint32_t i)
 {
     const struct hist_page *page = page_of(h, i / HIST_BLOCK);
     uint32_t at = i / HIST_BLOCK % HIST_PAGE;
-    if (page == NULL || page->blocks[at] == NULL)
+    if (page == NULL || width_of(page, at) == 0)
         return 0;
-    return get(page->blocks[at], page->width_log2[at], i % HIST_BLOCK);
+    return get(block_of(page, at), width_log2_of(page, at), i % HIST_BLOCK);
+}
+
+uint8_t *hist_blocks_bytes(struct hist *h, uint32_t b)
+{
+    struct hist_page *page = page_for(h, b);
+    uint32_t at = b % HIST_PAGE;
+    if (width_of(page, at) == 0) {
+        make_room(page, HIST_PAGE); /* counted one by one, most blocks will soon be there */
+        memset(grow_block(page, at, 0), 0, HIST_BLOCK);
+    }
+    return width_of(page, at) == 1 ? block_of(page, at) : NULL;
 }
 
 void hist_blocks_count(struct hist *h, uint32_t i, uint64_t n)
 {
-    struct hist_page *page = page_for(h, i / HIST_BLOCK);
-    uint32_t at = i / HIST_BLOCK % HIST_PAGE, in = i % HIST_BLOCK;
     if (n == 0)
         return;
-    if (page->blocks[at] == NULL) {
-        page->blocks[at] = mem_calloc(HIST_BLOCK, 1);
-        page->width_log2[at] = 0;
-    }
-    uint8_t *bytes = page->blocks[at];
-    if (page->width_log2[at] == 0 && n <= (uint64_t)(UINT8_MAX - bytes[in])) {
+    uint32_t in = i % HIST_BLOCK;
+    uint8_t *bytes = hist_blocks_bytes(h, i / HIST_BLOCK);
+    if (bytes != NULL && n <= (uint64_t)(UINT8_MAX - bytes[in])) {
         bytes[in] = (uint8_t)(bytes[in] + n);
         return;
     }
@@ -232,8 +290,7 @@ void hist_blocks_clear(struct hist *h)
     for (uint32_t p = 0; p < h->n_pages; p++) {
         if (h->pages[p] == NULL)
             continue;
-        for (size_t at = 0; at < HIST_PAGE; at++)
-            mem_free(h->pages[p]->blocks[at]);
+        mem_free(h->pages[p]->bytes);
         mem_free(h->pages[p]);
         h->pages[p] = NULL;
     }
@@ -271,13 +328,13 @@ bool hist_cursor_next(struct hist_cursor *c, uint32_t *index, uint64_t *count)
             continue;
         }
         uint32_t in = HIST_BLOCK;
-        if (page->blocks[at] != NULL)
-            in = seek(page->blocks[at], page->width_log2[at], c->next % HIST_BLOCK);
+        if (width_of(page, at) != 0)
+            in = seek(block_of(page, at), width_log2_of(page, at), c->next % HIST_BLOCK);
         c->next = b * HIST_BLOCK + in;
         if (in == HIST_BLOCK)
             continue;
         *index = c->next++;
-        *count = get(page->blocks[at], page->width_log2[at], in);
+        *count = get(block_of(page, at), width_log2_of(page, at), in);
         return true;
     }
     return false;

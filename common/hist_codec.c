@@ -202,6 +202,27 @@ static enum err check(const uint8_t *buf, size_t len, struct sound *s)
     return e != ERR_OK ? e : check_counters(s);
 }
 
+/* The block that is being added to. */
+struct place {
+    uint32_t block; /* UINT32_MAX = none */
+    uint8_t *bytes; /* NULL = its counters are wider */
+};
+
+static inline void count(struct hist *h, struct place *at, uint32_t i, uint64_t n)
+{
+    uint32_t in = i % HIST_BLOCK;
+    if (i / HIST_BLOCK != at->block) {
+        at->block = i / HIST_BLOCK;
+        at->bytes = hist_blocks_bytes(h, at->block);
+    }
+    if (at->bytes != NULL && n <= (uint64_t)(UINT8_MAX - at->bytes[in])) {
+        at->bytes[in] = (uint8_t)(at->bytes[in] + n);
+    } else {
+        hist_blocks_count(h, i, n);
+        at->block = UINT32_MAX;
+    }
+}
+
 /* h += sound bytes of the same geometry whose total fits; their edges are added to *edges. */
 static void add_counters(const struct sound *s, struct hist *h, struct hist_edges *edges)
 {
@@ -211,8 +232,9 @@ static void add_counters(const struct sound *s, struct hist *h, struct hist_edge
     uint32_t i;
     uint64_t n;
     u128 sum = 0;
+    struct place at = {.block = UINT32_MAX};
     while (walk_next(&w, &i, &n)) {
-        hist_blocks_count(h, i, n);
+        count(h, &at, i, n);
         struct hist_span span = hist_span_of(&s->g, i);
         sum += (u128)(span.low + (span.width >> 1)) * n;
         hist_edges_add(edges, span, n);

@@ -17,9 +17,13 @@
 #define HIST_BLOCK 64 /* counters of a block */
 #define HIST_PAGE  16 /* blocks of a page; a page is one doubling of the default geometry */
 
+/* One allocation for the blocks of a page: each of them alone would cost a quarter more. */
 struct hist_page {
-    void *blocks[HIST_PAGE];       /* NULL = 0 throughout */
-    uint8_t width_log2[HIST_PAGE]; /* bytes of a counter: 1, 2, 4 or 8 */
+    uint8_t *bytes; /* of the blocks that are there, one behind the other */
+    /* Where a block begins, in units of HIST_BLOCK bytes: up to the next one's begin it is as many
+     * as a counter has bytes, 1, 2, 4 or 8, or none = 0 throughout. */
+    uint8_t start[HIST_PAGE + 1];
+    uint8_t room; /* there is in `bytes`, in the same units */
 };
 
 struct hist {
@@ -46,6 +50,9 @@ void hist_blocks_add_all(struct hist *to, const struct hist *from);
 uint64_t hist_blocks_get(const struct hist *h, uint32_t i);
 /* One counter. */
 void hist_blocks_count(struct hist *h, uint32_t i, uint64_t n);
+/* The block's counters, made when missing; NULL = they are wider than a byte. For who adds many in
+ * order: valid until anything else is done to the histogram. */
+uint8_t *hist_blocks_bytes(struct hist *h, uint32_t b);
 /* All counters are 0, the memory of all blocks is free. */
 void hist_blocks_clear(struct hist *h);
 
