@@ -71,7 +71,7 @@ double figures_achieved(const struct result *r)
     return (double)snapshot_counters(r->total).completed * (double)NS_PER_SEC / (double)elapsed;
 }
 
-static double stages_target(const struct result *r)
+static double scheduled_target(const struct result *r)
 {
     struct share whole = {.total = 1, .weight = 1, .threads = 1};
     struct schedule s;
@@ -87,8 +87,8 @@ double figures_target(const struct result *r)
 {
     if (r->plan == NULL || r->plan->rate.num == 0)
         return 0;
-    if (r->plan->n_stages > 0)
-        return stages_target(r);
+    if (r->plan->n_stages > 0 || r->plan->arrivals != PLAN_CONSTANT)
+        return scheduled_target(r);
     return (double)r->plan->rate.num / (double)r->plan->rate.den;
 }
 

@@ -53,8 +53,8 @@ struct hist *figures_main_hist(const struct result *r, const struct snapshot *s)
 uint64_t figures_elapsed_ns(const struct result *r);
 /* Complete responses per second of that; 0 when nothing ran. */
 double figures_achieved(const struct result *r);
-/* The target in requests per second, 0 = none (closed loop). With stages their mean over what the
- * run took, at most over all of them. */
+/* The target in requests per second, 0 = none (closed loop). With stages or random arrivals: what
+ * was due, over what the run took (over all of the plan at most). */
 double figures_target(const struct result *r);
 /* Average CPU share of an agent's workers, 1.0 = every one fully busy; negative = not known. */
 double figures_cpu(const struct result *r, const struct result_agent *a);
