@@ -370,9 +370,12 @@ uint64_t hist_rank(double percentile, uint64_t n)
 static uint32_t index_at_rank(const struct hist *h, uint64_t k)
 {
     struct hist_cursor c;
-    uint32_t i = h->top;
+    uint32_t i = h->top, block = h->first / HIST_BLOCK;
     uint64_t n, seen = 0;
-    hist_cursor_init(&c, h, h->first);
+    for (; block < h->top / HIST_BLOCK; block++, seen += n)
+        if ((n = hist_blocks_sum(h, block)) >= k - seen)
+            break;
+    hist_cursor_init(&c, h, block * HIST_BLOCK);
     while (hist_cursor_next(&c, &i, &n) && (seen += n) < k) {
     }
     return i;
