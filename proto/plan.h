@@ -44,8 +44,19 @@ enum plan_arrivals {
 };
 #define PLAN_SEED_DEFAULT 1
 
-struct plan {
+/* One of several requests (-f, --urls). What it does not say holds from the plan. */
+struct plan_entry {
+    char *name; /* of its row in the report; NULL = none */
     char *url;
+    char *method;               /* NULL = the plan's */
+    struct option_list headers; /* beside the plan's; each replaces the plan's of that name */
+    uint8_t *body;              /* owned; NULL = the plan's */
+    size_t body_len;
+    uint32_t weight; /* >= 1 */
+};
+
+struct plan {
+    char *url;                  /* of the only request; with entries their first one's */
     char *method;               /* token, RFC 9110 section 9.1; NULL until plan_check: GET, or POST
                                    with a body */
     struct option_list headers; /* "Name: value" as given, checked */
@@ -78,6 +89,8 @@ struct plan {
     bool seed_set;
     uint32_t n_stages; /* 0 = the rate is constant */
     struct stage stages[PROFILE_STAGES_MAX];
+    struct plan_entry *entries; /* owned; NULL = the plan has one request: its own */
+    size_t n_entries;
     bool duration_set, requests_set, connections_set, threads_set, rate_set;
 };
 
@@ -102,6 +115,23 @@ enum err plan_check(struct plan *p, struct errmsg *msg) MUST_CHECK;
 /* Everything of plan_check that does not read files, on a plan already completed by it: for plans
  * that came over the wire. Looks at values only, never at the _set members. */
 enum err plan_validate(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+/* A request of the plan with all that holds for it. Borrowed from the plan. */
+struct plan_request {
+    const char *name; /* "" = none */
+    const char *url;
+    const char *method;
+    const struct option_list *headers, *own; /* the plan's; the entry's, or NULL */
+    const uint8_t *body;                     /* NULL = none */
+    size_t body_len;
+    uint32_t weight;
+};
+
+/* >= 1. */
+size_t plan_request_count(const struct plan *p);
+void plan_request_at(const struct plan *p, size_t i, struct plan_request *out);
 
 /* --- arrivals -------------------------------------------------------------------------------- */
 

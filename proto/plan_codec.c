@@ -53,27 +53,84 @@ static const struct wire_field scalars[] = {
 
 #define N_SCALARS (sizeof scalars / sizeof scalars[0])
 
-static void put_string(struct wire_out *w, enum plan_key key, const char *s)
+/* Members of variable length: how each goes over the wire. An empty one is not the same as none. */
+enum shape {
+    SHAPE_TEXT,
+    SHAPE_BYTES,
+    SHAPE_LIST /* of texts */
+};
+
+struct member {
+    enum plan_key key;
+    enum shape shape;
+    size_t offset, len_offset; /* in struct plan; BYTES: of its length */
+    size_t max;                /* bytes of one item */
+    uint32_t max_items;        /* LIST */
+    bool always;               /* sent empty rather than not at all */
+};
+
+#define TEXT(key, member, max)                                                                     \
+    {                                                                                              \
+        key, SHAPE_TEXT, offsetof(struct plan, member), 0, max, 0, false                           \
+    }
+#define BYTES(key, member, max)                                                                    \
+    {                                                                                              \
+        key, SHAPE_BYTES, offsetof(struct plan, member), offsetof(struct plan, member##_len), max, \
+            0, false                                                                               \
+    }
+
+static const struct member members[] = {
+    {PLAN_URL, SHAPE_TEXT, offsetof(struct plan, url), 0, PLAN_URL_MAX, 0, true},
+    {PLAN_METHOD, SHAPE_TEXT, offsetof(struct plan, method), 0, PLAN_METHOD_MAX, 0, true},
+    {PLAN_HEADERS, SHAPE_LIST, offsetof(struct plan, headers), 0, PLAN_HEADER_LINE_MAX,
+     PLAN_HEADERS_MAX, true},
+    BYTES(PLAN_BODY, body, PLAN_BODY_MAX),
+    BYTES(PLAN_CACERT, cacert, PLAN_CACERT_MAX),
+    BYTES(PLAN_CERT, cert, PLAN_CERT_MAX),
+    BYTES(PLAN_KEY, key, PLAN_KEY_MAX),
+    TEXT(PLAN_SNI, sni, PLAN_SNI_MAX),
+};
+
+#define N_MEMBERS (sizeof members / sizeof members[0])
+
+static const void *at(const struct plan *p, size_t offset)
 {
-    wire_put_u64(w, key);
-    wire_put_str(w, s == NULL ? "" : s);
+    return (const char *)p + offset;
 }
 
-/* Nothing where there is none: an empty one is not the same. */
-static void put_bytes(struct wire_out *w, enum plan_key key, const uint8_t *bytes, size_t len)
+static bool is_sent(const struct plan *p, const struct member *m)
 {
-    if (bytes == NULL)
-        return;
-    wire_put_u64(w, key);
-    wire_put_bin(w, bytes, len);
+    if (m->shape == SHAPE_LIST)
+        return m->always || ((const struct option_list *)at(p, m->offset))->n > 0;
+    return m->always || *(void *const *)at(p, m->offset) != NULL;
+}
+
+static void put_list(struct wire_out *w, const struct option_list *l)
+{
+    wire_put_array(w, (uint32_t)l->n);
+    for (size_t i = 0; i < l->n; i++)
+        wire_put_str(w, l->items[i]);
+}
+
+static void put_member(struct wire_out *w, const struct plan *p, const struct member *m)
+{
+    const void *member = at(p, m->offset);
+    wire_put_u64(w, m->key);
+    if (m->shape == SHAPE_LIST) {
+        put_list(w, member);
+    } else if (m->shape == SHAPE_BYTES) {
+        wire_put_bin(w, *(uint8_t *const *)member, *(const size_t *)at(p, m->len_offset));
+    } else {
+        const char *text = *(char *const *)member;
+        wire_put_str(w, text == NULL ? "" : text);
+    }
 }
 
 static uint32_t count_keys(const struct plan *p)
 {
-    const void *optional[] = {p->body, p->cacert, p->cert, p->key, p->sni};
-    uint32_t n = PLAN_HEADERS + (p->n_stages > 0);
-    for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
-        n += optional[i] != NULL;
+    uint32_t n = 1 + (p->n_stages > 0); /* the scalars */
+    for (size_t i = 0; i < N_MEMBERS; i++)
+        n += is_sent(p, &members[i]);
     return n;
 }
 
@@ -108,18 +165,9 @@ enum err plan_encode(const struct plan *p, uint8_t **buf, size_t *len)
     struct wire_out *w = wire_out_new();
     wire_put_map(w, count_keys(p));
     put_scalars(w, p);
-    put_string(w, PLAN_URL, p->url);
-    put_string(w, PLAN_METHOD, p->method);
-    wire_put_u64(w, PLAN_HEADERS);
-    wire_put_array(w, (uint32_t)p->headers.n);
-    for (size_t i = 0; i < p->headers.n; i++)
-        wire_put_str(w, p->headers.items[i]);
-    put_bytes(w, PLAN_BODY, p->body, p->body_len);
-    put_bytes(w, PLAN_CACERT, p->cacert, p->cacert_len);
-    put_bytes(w, PLAN_CERT, p->cert, p->cert_len);
-    put_bytes(w, PLAN_KEY, p->key, p->key_len);
-    if (p->sni != NULL)
-        put_string(w, PLAN_SNI, p->sni);
+    for (size_t i = 0; i < N_MEMBERS; i++)
+        if (is_sent(p, &members[i]))
+            put_member(w, p, &members[i]);
     if (p->n_stages > 0)
         put_stages(w, p);
     *buf = wire_out_take(w, len);
@@ -133,12 +181,12 @@ static char *get_string(struct wire_in *r, size_t max)
     return r->err == ERR_OK ? mem_dup(b.data, b.len) : NULL;
 }
 
-static void get_headers(struct wire_in *r, struct option_list *l)
+static void get_list(struct wire_in *r, const struct member *m, struct option_list *l)
 {
-    uint32_t n = wire_get_array(r, PLAN_HEADERS_MAX);
+    uint32_t n = wire_get_array(r, m->max_items);
     l->items = mem_calloc(n, sizeof *l->items);
     for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
-        char *line = get_string(r, PLAN_HEADER_LINE_MAX);
+        char *line = get_string(r, m->max);
         if (line != NULL)
             l->items[l->n++] = line;
     }
@@ -168,39 +216,31 @@ static void get_stages(struct wire_in *r, struct plan *p)
     }
 }
 
-static void get_member(struct wire_in *r, struct plan *p, uint64_t key)
+static void get_member(struct wire_in *r, struct plan *p, const struct member *m)
 {
-    switch (key) {
-    case PLAN_URL:
-        p->url = get_string(r, PLAN_URL_MAX);
-        break;
-    case PLAN_METHOD:
-        p->method = get_string(r, PLAN_METHOD_MAX);
-        break;
-    case PLAN_HEADERS:
-        get_headers(r, &p->headers);
-        break;
-    case PLAN_BODY:
-        get_bytes(r, PLAN_BODY_MAX, &p->body, &p->body_len);
-        break;
-    case PLAN_CACERT:
-        get_bytes(r, PLAN_CACERT_MAX, &p->cacert, &p->cacert_len);
-        break;
-    case PLAN_CERT:
-        get_bytes(r, PLAN_CERT_MAX, &p->cert, &p->cert_len);
-        break;
-    case PLAN_KEY:
-        get_bytes(r, PLAN_KEY_MAX, &p->key, &p->key_len);
-        break;
-    case PLAN_SNI:
-        p->sni = get_string(r, PLAN_SNI_MAX);
-        break;
-    case PLAN_STAGES:
-        get_stages(r, p);
-        break;
-    default:
-        wire_skip(r);
+    void *member = (char *)p + m->offset;
+    if (m->shape == SHAPE_LIST)
+        get_list(r, m, member);
+    else if (m->shape == SHAPE_BYTES)
+        get_bytes(r, m->max, member, (size_t *)(void *)((char *)p + m->len_offset));
+    else
+        *(char **)member = get_string(r, m->max);
+}
+
+static void get_key(struct wire_in *r, struct plan *p, uint64_t key)
+{
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        if (members[i].key == key) {
+            get_member(r, p, &members[i]);
+            return;
+        }
     }
+    if (key == PLAN_SCALARS)
+        wire_get_fields(r, scalars, N_SCALARS, p);
+    else if (key == PLAN_STAGES)
+        get_stages(r, p);
+    else
+        wire_skip(r);
 }
 
 static void get_plan(struct wire_in *r, struct plan *p)
@@ -209,11 +249,7 @@ static void get_plan(struct wire_in *r, struct plan *p)
     uint64_t seen = 0;
     uint32_t n = wire_get_map(r, WIRE_PAIRS_MAX);
     for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
-        uint64_t key = wire_get_key(r, &seen);
-        if (key == PLAN_SCALARS)
-            wire_get_fields(r, scalars, N_SCALARS, p);
-        else
-            get_member(r, p, key);
+        get_key(r, p, wire_get_key(r, &seen));
     }
     if ((seen & needed) != needed)
         wire_fail(r, ERR_CORRUPT);

@@ -377,8 +377,10 @@ START_TEST(test_an_older_plan_does_not_spin)
     wire_put_map(w, 3);
     wire_put_u64(w, PLAN_SCALARS);
     wire_put_fields(w, scalars, n_older, &p);
-    put_string(w, PLAN_URL, p.url);
-    put_string(w, PLAN_METHOD, p.method);
+    wire_put_u64(w, PLAN_URL);
+    wire_put_str(w, p.url);
+    wire_put_u64(w, PLAN_METHOD);
+    wire_put_str(w, p.method);
     uint8_t *buf = wire_out_take(w, &len);
     wire_out_free(w);
     enum err e = decode(buf, len, &back, &msg);

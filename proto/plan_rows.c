@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "common/clock.h"
+#include "proto/plan.h"
+
+/* The plan's options, one row a member. Groups stand together, so that --help does. */
+
+#define HOUR_NS (3600 * NS_PER_SEC)
+
+#define AT(member)         .offset = offsetof(struct plan, member), .set_offset = OPTION_NO_SET
+#define AT_SET(member)     .offset = offsetof(struct plan, member), .set_offset = SET_OFFSET(member)
+#define SET_OFFSET(member) offsetof(struct plan, member##_set)
+
+static enum err parse_quantum(const struct option_row *row, const char *value, void *target,
+                              struct errmsg *msg)
+{
+    (void)row, (void)msg; /* the row says what is accepted */
+    uint64_t ns;
+    enum err e = units_parse_duration(value, NS_PER_US, &ns, NULL);
+    if (e == ERR_OK && ns != 0 && (ns < PLAN_QUANTUM_MIN || ns > PLAN_QUANTUM_MAX))
+        e = ERR_RANGE;
+    if (e == ERR_OK)
+        ((struct plan *)target)->dispatch_quantum_ns = ns;
+    return e;
+}
+
+static enum err parse_spin(const struct option_row *row, const char *value, void *target,
+                           struct errmsg *msg)
+{
+    uint64_t *spin_ns = &((struct plan *)target)->spin_ns;
+    if (strcmp(value, "auto") == 0) {
+        *spin_ns = PLAN_SPIN_AUTO;
+        return ERR_OK;
+    }
+    (void)row, (void)msg; /* the row says what is accepted */
+    uint64_t ns;
+    enum err e = units_parse_duration(value, NS_PER_US, &ns, NULL);
+    if (e == ERR_OK && ns > PLAN_SPIN_MAX)
+        e = ERR_RANGE;
+    if (e == ERR_OK)
+        *spin_ns = ns;
+    return e;
+}
+
+static enum err parse_tls_min(const struct option_row *row, const char *value, void *target,
+                              struct errmsg *msg)
+{
+    (void)row, (void)msg;
+    uint32_t *version = &((struct plan *)target)->tls_min;
+    if (strcmp(value, "1.2") == 0)
+        *version = PLAN_TLS_1_2;
+    else if (strcmp(value, "1.3") == 0)
+        *version = PLAN_TLS_1_3;
+    else
+        return ERR_INVALID;
+    return ERR_OK;
+}
+
+static enum err parse_tls_resume(const struct option_row *row, const char *value, void *target,
+                                 struct errmsg *msg)
+{
+    (void)row, (void)msg;
+    bool off = strcmp(value, "off") == 0;
+    if (!off && strcmp(value, "on") != 0)
+        return ERR_INVALID;
+    ((struct plan *)target)->tls_no_resume = off;
+    return ERR_OK;
+}
+
+/* A row with a set_offset may be left out: plan_validate then accepts its member's "not given". */
+static const struct option_row rows[] = {
+    {.name = "rate",
+     .aliases = "-r -R --qps --rps",
+     .type = OPTION_RATE,
+     .offset = offsetof(struct plan, rate),
+     .set_offset = offsetof(struct plan, rate_set),
+     .meta = "RATE",
+     .text = "requests per second over all agents: 2000, 1.5k, 0.1, 100/s, 6/m, 1/h; default: "
+             "closed loop at full speed"},
+    {.name = "duration",
+     .aliases = "-d -z",
+     .type = OPTION_DURATION,
+     .offset = offsetof(struct plan, duration_ns),
+     .set_offset = offsetof(struct plan, duration_set),
+     .min = NS_PER_MS,
+     .max = 365 * 24 * HOUR_NS,
+     .bare_unit = NS_PER_SEC,
+     .meta = "TIME",
+     .text = "send what is due in this time: 10, 500ms, 1h30m; a bare number is seconds (default: "
+             "10s, no limit with -n)"},
+    {.name = "stages",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(n_stages),
+     .parse = plan_parse_stages,
+     .accepted = "TIME@RATE or TIME@RATE..RATE, one or more with commas between",
+     .meta = "LIST",
+     .text = "rates one after another instead of -r and -d: 30s@200,60s@100..2000 sends 200/s for "
+             "30 s, then 100/s rising to 2000/s in 60 s; rates as -r takes them, and 0 at one end "
+             "of a ramp"},
+    {.name = "arrivals",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(arrivals),
+     .parse = plan_parse_arrivals,
+     .accepted = "constant or poisson",
+     .meta = "HOW",
+     .text =
+         "constant: evenly spaced; poisson: at random with the rate as the mean, as independent "
+         "users arrive (default: constant)"},
+    {.name = "seed",
+     .aliases = "",
+     .type = OPTION_COUNT,
+     AT_SET(seed),
+     .min = 0,
+     .max = UINT64_MAX - 1,
+     .meta = "N",
+     .text = "of --arrivals poisson: the same seed is the same arrivals, on any number of agents "
+             "(default: 1)"},
+    {.name = "requests",
+     .aliases = "-n",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct plan, requests),
+     .set_offset = offsetof(struct plan, requests_set),
+     .min = 1,
+     .max = UINT64_C(1000000000000),
+     .meta = "N",
+     .text = "send this many requests over all agents; with -d the first to be reached ends the "
+             "run (default: no limit)"},
+    {.name = "forever",
+     .aliases = "",
+     .type = OPTION_FLAG,
+     AT(forever),
+     .text = "no end: run until stopped"},
+    {.name = "connections",
+     .aliases = "-c",
+     .type = OPTION_U32,
+     AT_SET(connections),
+     .min = 1,
+     .max = PLAN_CONNECTIONS_MAX,
+     .meta = "N",
+     .text = "connections over all agents (default: 50, or one a thread if that is more)"},
+    {.name = "threads",
+     .aliases = "-t",
+     .type = OPTION_U32,
+     AT_SET(threads),
+     .min = 1,
+     .max = PLAN_THREADS_MAX,
+     .meta = "N",
+     .text = "threads of each agent (default: the agent's cores, at most 4)"},
+    {.name = "method",
+     .aliases = "-m -X",
+     .type = OPTION_STRING,
+     AT(method),
+     .accepted = "a method such as GET or POST: a token of RFC 9110 section 5.6.2, at most 32 "
+                 "characters",
+     .meta = "METHOD",
+     .text = "request method (default: GET, or POST when --data or --body is given)"},
+    {.name = "header",
+     .aliases = "-H",
+     .type = OPTION_LIST,
+     AT(headers),
+     .accepted = "NAME: VALUE",
+     .meta = "'NAME: VALUE'",
+     .text = "add a header; replaces the default header of that name; may be repeated"},
+    {.name = "data",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(data),
+     .accepted = "a text of at most 4 MiB",
+     .meta = "TEXT",
+     .text = "request body"},
+    {.name = "body",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(body_file),
+     .accepted = "a readable regular file of at most 4 MiB",
+     .meta = "FILE",
+     .text = "request body from a file"},
+    {.name = "insecure",
+     .aliases = "-k",
+     .type = OPTION_FLAG,
+     AT(insecure),
+     .text = "https: do not verify the target's certificate (says nothing about agents)"},
+    {.name = "cacert",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(cacert_file),
+     .accepted = "a readable regular file of at most 1 MiB with CA certificates in PEM form",
+     .meta = "FILE",
+     .text = "https: CA certificates that the target's one must come from, sent to the agents "
+             "(default: those that each agent's system trusts)"},
+    {.name = "cert",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(cert_file),
+     .accepted = "a readable regular file of at most 64 KiB with a certificate in PEM form",
+     .meta = "FILE",
+     .text = "https: client certificate shown to the target, followed by its intermediate ones; "
+             "needs --key"},
+    {.name = "key",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(key_file),
+     .accepted = "FILE, env:NAME or -",
+     .meta = "FILE",
+     .text = "https: private key of --cert in PEM form, without a passphrase; a secret: nobody but "
+             "you may be able to read it, agents get it over their link; also env:NAME or -"},
+    {.name = "tls-min",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(tls_min),
+     .parse = parse_tls_min,
+     .accepted = "1.2 or 1.3",
+     .meta = "VERSION",
+     .text = "https: oldest version of TLS to speak, 1.2 or 1.3 (default: 1.2)"},
+    {.name = "tls-resume",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(tls_no_resume),
+     .parse = parse_tls_resume,
+     .accepted = "on or off",
+     .meta = "on|off",
+     .text = "https: new connections resume the session of an earlier one of their thread; off: "
+             "each handshake in full (default: on)"},
+    {.name = "sni",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(sni),
+     .accepted = "a host name, no IP address",
+     .meta = "NAME",
+     .text = "https: server name to ask for and to find in the certificate (default: the URL's "
+             "host; an IP address is not sent)"},
+    {.name = "timeout",
+     .aliases = "-T",
+     .type = OPTION_DURATION,
+     AT(timeout_ns),
+     .min = NS_PER_MS,
+     .max = HOUR_NS,
+     .bare_unit = NS_PER_MS,
+     .meta = "TIME",
+     .text = "time for a response, counted from the send; a bare number is milliseconds (default: "
+             "2000ms)"},
+    {.name = "interval",
+     .aliases = "",
+     .type = OPTION_DURATION,
+     AT(interval_ns),
+     .min = 100 * NS_PER_MS,
+     .max = 10 * NS_PER_SEC,
+     .meta = "TIME",
+     .text = "time between two snapshots of an agent, 100ms to 10s (default: 1s)"},
+    {.name = "spin",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(spin_ns),
+     .parse = parse_spin,
+     .accepted = "auto, 0, or a time of at most 1s such as 50us; a bare number is microseconds",
+     .meta = "TIME",
+     .text = "wake up so long before a request is due and read the clock for the rest; auto costs "
+             "at most 5 % of a core, a time up to a whole one, 0 never spins (default: auto)"},
+    {.name = "dispatch-quantum",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(dispatch_quantum_ns),
+     .parse = parse_quantum,
+     .accepted = "0, or a time from 50us to 1ms; a bare number is microseconds",
+     .meta = "TIME",
+     .text =
+         "send what is due only at multiples of this time, 50us to 1ms, several requests in one "
+         "wake-up: less CPU time, less exact; at most connections / (2 * rate); 0 sends each at "
+         "its own instant (default: 0)"},
+};
+
+#define N_ROWS (sizeof rows / sizeof rows[0])
+
+const struct option_row *plan_options(size_t *n)
+{
+    *n = N_ROWS;
+    return rows;
+}
