@@ -62,7 +62,8 @@ uint64_t counters_unsent(const struct counters *c)
 
 uint64_t counters_failed(const struct counters *c)
 {
-    return c->failed_tls + c->failed_read + c->failed_write + c->failed_protocol;
+    return c->failed_connect + c->failed_tls + c->failed_read + c->failed_write +
+           c->failed_protocol;
 }
 
 uint64_t counters_faults(const struct counters *c)

@@ -13,7 +13,7 @@
  * wire order: append only. The ledger (docs/measuring.md):
  *   scheduled = sent + unsent            unsent    = no_connection + stopped + dropped
  *   sent = completed + failed + timeouts + unfinished
- *   completed = ok + http_errors         failed    = tls + read + write + protocol
+ *   completed = ok + http_errors         failed    = connect + tls + read + write + protocol
  * While a run is going on, sent also holds what is in flight and scheduled what waits.
  */
 #define COUNTERS(X)                                                                                \
@@ -45,7 +45,18 @@
             "was idle")                                                                            \
     X(handshakes, "TLS handshakes that succeeded")                                                 \
     X(resumed, "of these, those that resumed a session")                                           \
-    X(handshake_errors, "TLS handshakes that failed (outside the ledger)")
+    X(handshake_errors, "TLS handshakes that failed (outside the ledger)")                         \
+    X(failed_connect, "sent, but the connection that was opened for it failed")                    \
+    X(unexpected,                                                                                  \
+      "complete responses that are not as --expect-status or --expect-body wants them")            \
+    X(redirects, "redirects followed (--follow)")                                                  \
+    X(reused, "requests sent on a connection that had carried one before")                         \
+    X(head_bytes, "of the bytes read: status lines, headers and trailers of responses")            \
+    X(body_bytes, "of the bytes read: bodies of responses")                                        \
+    X(limit_ns,                                                                                    \
+      "time with a request waiting and every connection busy, ns, added up over the workers")      \
+    X(lookups, "names looked up again during the run")                                             \
+    X(lookup_errors, "of these, those that failed: the old addresses stay")
 
 struct counters {
 #define X(name, text) uint64_t name;

@@ -9,8 +9,17 @@
 #include "proto/msg.h"
 
 static const char *const kind_names[] = {
-    [HIST_CORRECTED] = "corrected", [HIST_UNCORRECTED] = "uncorrected", [HIST_SEND_LAG] = "send",
-    [HIST_WAIT] = "wait",           [HIST_RECEIVE] = "receive",         [HIST_TLS] = "tls",
+    [HIST_CORRECTED] = "corrected",
+    [HIST_UNCORRECTED] = "uncorrected",
+    [HIST_SEND_LAG] = "send",
+    [HIST_WAIT] = "wait",
+    [HIST_RECEIVE] = "receive",
+    [HIST_TLS] = "tls",
+    [HIST_DNS] = "dns",
+    [HIST_CONNECT] = "connect",
+    [HIST_UPLOAD] = "upload",
+    [HIST_FIRST_BYTE] = "first_byte",
+    [HIST_DOWNLOAD] = "download",
 };
 _Static_assert(sizeof kind_names / sizeof kind_names[0] == HIST_KINDS, "every kind has a name");
 

@@ -32,11 +32,17 @@ enum hist_kind {
     HIST_WAIT,        /* send - due while every connection was busy: the server's */
     HIST_RECEIVE,     /* read - arrival in the kernel: hammer's own delay */
     HIST_TLS,         /* TLS handshakes, from the connection to the end */
+    /* Where the time goes, with --latency: */
+    HIST_DNS,        /* look-ups of names */
+    HIST_CONNECT,    /* TCP connections, from connect() to established */
+    HIST_UPLOAD,     /* from the send to the last byte of the request handed to the kernel */
+    HIST_FIRST_BYTE, /* from there to the first byte of the response */
+    HIST_DOWNLOAD,   /* from there to its last byte */
     HIST_KINDS
 };
 
 const char *
-hist_kind_name(enum hist_kind k); /* "corrected" "uncorrected" "send" "wait" "receive" "tls" */
+hist_kind_name(enum hist_kind k); /* "corrected" ... "tls" "dns" ... "first_byte" "download" */
 
 struct series {
     uint32_t stage;

@@ -15,6 +15,7 @@ static const char *const outcome_names[OUTCOMES] = {
     [OUTCOME_PROTOCOL] = "protocol",
     [OUTCOME_TIMEOUT] = "timeout",
     [OUTCOME_UNFINISHED] = "unfinished",
+    [OUTCOME_CONNECT] = "connect",
 };
 
 static const char *const fault_names[FAULTS] = {

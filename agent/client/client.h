@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "agent/client/conn_tls.h"
-#include "agent/client/request.h"
+#include "agent/client/reqset.h"
 #include "agent/client/target.h"
 #include "common/err.h"
 #include "common/loop.h"
@@ -32,6 +32,7 @@ enum outcome {
     OUTCOME_PROTOCOL,   /* bytes against RFC 9112, header block over the limit */
     OUTCOME_TIMEOUT,    /* deadline, counted from the send, passed */
     OUTCOME_UNFINISHED, /* in flight at stop */
+    OUTCOME_CONNECT,    /* the connection that was opened for it failed */
     OUTCOMES
 };
 
@@ -65,11 +66,23 @@ struct client_traffic {
     uint64_t bytes_in, bytes_out, connects, retries;
 };
 
+/* How connections are opened and used; zeroed = all are opened before the start and kept. */
+struct client_rules {
+    bool no_keepalive;                   /* a connection for each request, opened when it is due */
+    uint32_t requests_per_connection;    /* then it is replaced; 0 = no limit */
+    uint32_t max_connections;            /* opened when all others are busy; 0 = never more than
+                                            client_env.connections */
+    uint64_t connect_timeout_ns;         /* 0 = timeout_ns */
+    uint64_t think_min_ns, think_max_ns; /* between a response and the connection's next request */
+    uint64_t seed;                       /* of what is random */
+    bool phases;                         /* results carry the instants of the phases */
+};
+
 struct client_env {
     struct loop *loop; /* NULL on a virtual clock */
-    const struct target *target;
-    const struct request *request;
-    const struct tls_context *tls; /* NULL = in the clear */
+    const struct targets *targets;
+    const struct reqset *requests;
+    struct client_rules rules;
     uint32_t connections;
     uint64_t timeout_ns;
     void *arg; /* first argument of the callbacks */

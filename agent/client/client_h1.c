@@ -78,9 +78,9 @@ static const char *request_bytes(const struct slot *s)
 {
     const struct client_h1 *c = s->client;
     if (c->indexed == NULL)
-        return c->env.request->bytes;
+        return s->request->bytes;
     /* One copy for all slots: the index is set again before each (also partial) send. */
-    request_put_index(c->indexed + c->env.request->index_at, s->tag);
+    request_put_index(c->indexed + s->request->index_at, s->tag);
     return c->indexed;
 }
 
@@ -88,7 +88,7 @@ static const char *request_bytes(const struct slot *s)
  * response may be there already (413 and close). */
 static void slot_write(struct slot *s)
 {
-    size_t len = s->client->env.request->len;
+    size_t len = s->request->len;
     ssize_t n = conn_send(&s->conn, request_bytes(s) + s->written, len - s->written);
     if (n >= 0) {
         s->written += (size_t)n;
@@ -105,7 +105,8 @@ static void slot_write(struct slot *s)
 void slot_send(struct slot *s, uint64_t now_ns)
 {
     slot_move(s, SLOT_BUSY);
-    h1_response_start(&s->response, s->client->env.request->head_method, &s->client->known);
+    bool head = s->request->head_method;
+    h1_response_start(&s->response, head, &s->client->known[head]);
     s->written = 0;
     s->answered = false;
     s->write_error = 0;
@@ -145,12 +146,12 @@ static void slot_idle_lost(struct slot *s, int error, uint64_t now_ns)
 static bool may_retry(const struct slot *s, int error)
 {
     return !tls_error_is(error) && !s->client->quiet && !s->answered && s->served > 0 &&
-           s->attempts == 1 && (s->client->env.request->idempotent || s->written == 0);
+           s->attempts == 1 && (s->request->idempotent || s->written == 0);
 }
 
 static void slot_cut_off(struct slot *s, int error, uint64_t now_ns)
 {
-    bool short_write = s->written < s->client->env.request->len;
+    bool short_write = s->written < s->request->len;
     if (short_write && s->write_error != 0)
         error = s->write_error;
     if (tls_error_is(error))
@@ -200,8 +201,8 @@ static void slot_fed(struct slot *s, enum h1_state state, const struct conn_read
         if (!whole)
             report_extra(s);
         slot_complete(s, now_ns, receive_ns,
-                      s->response.keep_alive && whole && !s->client->env.request->close_after &&
-                          s->written == s->client->env.request->len);
+                      s->response.keep_alive && whole && !s->request->close_after &&
+                          s->written == s->request->len);
     }
 }
 
@@ -251,7 +252,7 @@ static bool slot_read(struct slot *s)
 {
     struct client_h1 *c = s->client;
     struct conn_read got;
-    size_t cap = c->known.body >= SKIP_MIN ? READ_SMALL : READ_BUFFER;
+    size_t cap = c->known[0].body >= SKIP_MIN ? READ_SMALL : READ_BUFFER;
     bool stamped = sampling_next(&c->sampling, loop_woke_ns(c->env.loop));
     conn_recv(&s->conn, c->buffer, cap, stamped, &got);
     uint64_t now_ns = read_stamp(s);
@@ -314,20 +315,43 @@ static void slot_timed_out(struct slot *s, uint64_t now_ns)
 
 /* ---- operations ---- */
 
+static bool any_tls(const struct targets *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->items[i]->tls != NULL)
+            return true;
+    return false;
+}
+
+/* Connections of the slot go to that target from now on, the first one to one of its addresses. */
+static void slot_aim(struct slot *s, uint32_t target, uint32_t turn)
+{
+    struct client_h1 *c = s->client;
+    s->target = c->env.targets->items[target];
+    s->addr = (uint32_t)(turn % s->target->n);
+    if (s->target->tls == NULL)
+        return;
+    struct conn_tls *tls = &c->tls[s - c->slots];
+    conn_tls_init(tls, s->target->tls, &c->sessions[target]);
+    conn_use_tls(&s->conn, tls);
+}
+
 static enum err h1_init(void *self, const struct client_env *env, struct errmsg *msg)
 {
     struct client_h1 *c = self;
-    if (env->loop == NULL || env->connections == 0 || env->target->n == 0)
+    if (env->loop == NULL || env->connections == 0 || env->targets->items[0]->n == 0)
         return errmsg_set(msg, ERR_INVALID,
                           "HTTP/1.1 client: a loop, a target and at least one "
                           "connection are needed");
     c->env = *env;
     c->slots = mem_calloc(env->connections, sizeof *c->slots);
-    if (env->tls != NULL)
+    c->sessions = mem_calloc(env->targets->n, sizeof *c->sessions);
+    if (any_tls(env->targets))
         c->tls = mem_calloc(env->connections, sizeof *c->tls);
     c->buffer = mem_calloc(READ_BUFFER, 1);
-    if (env->request->index_at != SIZE_MAX)
-        c->indexed = mem_dup(env->request->bytes, env->request->len);
+    const struct request *first = &env->requests->requests[0];
+    if (first->index_at != SIZE_MAX && env->requests->n == 1)
+        c->indexed = mem_dup(first->bytes, first->len);
     TAILQ_INIT(&c->idle);
     TAILQ_INIT(&c->queued);
     sampling_init(&c->sampling);
@@ -336,12 +360,8 @@ static enum err h1_init(void *self, const struct client_env *env, struct errmsg 
     for (uint32_t i = 0; i < env->connections; i++) {
         struct slot *s = &c->slots[i];
         s->client = c;
-        s->addr = (uint32_t)(i % env->target->n);
         conn_init(&s->conn, loop_base(env->loop), on_conn, s);
-        if (env->tls != NULL) {
-            conn_tls_init(&c->tls[i], env->tls, &c->session);
-            conn_use_tls(&s->conn, &c->tls[i]);
-        }
+        slot_aim(s, 0, i);
     }
     return ERR_OK;
 }
@@ -376,7 +396,9 @@ static uint32_t h1_in_flight(const void *self)
 
 static void h1_submit(void *self, uint64_t tag, uint64_t due_ns, uint64_t now_ns)
 {
-    struct slot *s = TAILQ_FIRST(&((struct client_h1 *)self)->idle);
+    struct client_h1 *c = self;
+    struct slot *s = TAILQ_FIRST(&c->idle);
+    s->request = &c->env.requests->requests[reqset_pick(c->env.requests, tag)];
     s->tag = tag;
     s->due_ns = due_ns;
     s->attempts = 0;
@@ -458,7 +480,9 @@ static void h1_fini(void *self)
         for (uint32_t i = 0; i < c->env.connections; i++)
             conn_close(&c->slots[i].conn);
     }
-    tls_session_clear(&c->session);
+    for (size_t i = 0; c->sessions != NULL && i < c->env.targets->n; i++)
+        tls_session_clear(&c->sessions[i]);
+    mem_free(c->sessions);
     mem_free(c->tls);
     mem_free(c->slots);
     mem_free(c->buffer);

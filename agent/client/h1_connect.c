@@ -88,7 +88,7 @@ static void slot_connect_failed(struct slot *s, int error, uint64_t now_ns)
  */
 static bool slot_next_address(struct slot *s, int error)
 {
-    size_t n = s->client->env.target->n;
+    size_t n = s->target->n;
     if (!is_the_addresses(fault_of(error)))
         return false;
     s->addr = (uint32_t)((s->addr + 1) % n);
@@ -109,7 +109,7 @@ void slot_connect(struct slot *s, uint64_t now_ns)
     }
     int error;
     do
-        error = conn_open(&s->conn, c->env.target, &c->env.target->addrs[s->addr]);
+        error = conn_open(&s->conn, s->target, &s->target->addrs[s->addr]);
     while (error != 0 && slot_next_address(s, error));
     if (error != 0)
         slot_connect_failed(s, error, now_ns);

@@ -40,6 +40,8 @@ struct client_h1;
 
 struct slot {
     struct client_h1 *client;
+    const struct target *target;   /* whom the connection is for */
+    const struct request *request; /* the one it carries, or carried last */
     struct conn conn;
     enum slot_state state;
     struct deadline deadline; /* of the request, the connect attempt or the backoff */
@@ -69,16 +71,16 @@ struct client_h1 {
     struct deadlines backoffs;
     uint32_t n_idle, n_connected, n_connecting, n_attempted, n_in_flight;
     struct client_traffic traffic;
-    struct sampling sampling; /* which responses get a kernel stamp */
-    struct h1_known known;
-    struct conn_tls *tls; /* one a slot, or NULL */
-    struct tls_session session;
-    bool reached; /* some attempt to connect has succeeded */
-    bool pulling; /* inside h1_connect_queued */
-    bool quiet;   /* nothing more is opened or repeated */
+    struct sampling sampling;     /* which responses get a kernel stamp */
+    struct h1_known known[2];     /* the second of HEAD */
+    struct conn_tls *tls;         /* one a slot, or NULL */
+    struct tls_session *sessions; /* one a target */
+    bool reached;                 /* some attempt to connect has succeeded */
+    bool pulling;                 /* inside h1_connect_queued */
+    bool quiet;                   /* nothing more is opened or repeated */
     bool stopped;
     char *buffer;  /* shared by all slots */
-    char *indexed; /* own copy of the request in test mode, else NULL */
+    char *indexed; /* own copy of the only request in test mode, else NULL */
 };
 
 /* Whether a slot in this state carries a request that was sent. */

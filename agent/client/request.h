@@ -25,6 +25,7 @@ struct request {
     bool head_method; /* HEAD: the response has no body (RFC 9110 section 9.3.2) */
     bool idempotent;  /* RFC 9110 section 9.2.2 */
     bool close_after; /* the plan's own "Connection: close" */
+    uint32_t origin;  /* number of its target, see reqset.h */
     /* Test mode of the paired end-to-end test (URL_TEST_INDEX_ENV): "{i}" in the path is replaced
      * per request by the global index, REQUEST_INDEX_DIGITS wide, zero padded, in place.
      * SIZE_MAX = none. */

@@ -28,11 +28,20 @@ struct target_guard {
     const void *arg;
 };
 
+struct tls_context;
+
 struct target {
-    struct target_guard guard; /* set after resolving; empty = all but reserved addresses */
+    const struct tls_context *tls; /* NULL = in the clear; set after resolving, outlives it */
+    struct target_guard guard;     /* set after resolving; empty = all but reserved addresses */
     struct target_addr addrs[TARGET_ADDRS_MAX];
     size_t n;
     char text[96]; /* first address, "127.0.0.1:8080", "[::1]:8080" */
+};
+
+/* All targets of a run, by number (request.origin). Borrowed. */
+struct targets {
+    size_t n; /* >= 1 */
+    const struct target *const *items;
 };
 
 /* ERR_NOT_FOUND: "cannot resolve HOST: reason". Blocks as long as the resolver does. */

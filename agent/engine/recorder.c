@@ -124,9 +124,10 @@ static void completed(struct part *p, const struct client_result *res, bool clos
 
 /* The counter of each way not to complete. */
 static const size_t lost_counter[OUTCOMES] = {
-    [OUTCOME_TLS] = COUNTER_failed_tls,     [OUTCOME_READ] = COUNTER_failed_read,
-    [OUTCOME_WRITE] = COUNTER_failed_write, [OUTCOME_PROTOCOL] = COUNTER_failed_protocol,
-    [OUTCOME_TIMEOUT] = COUNTER_timeouts,   [OUTCOME_UNFINISHED] = COUNTER_unfinished,
+    [OUTCOME_TLS] = COUNTER_failed_tls,         [OUTCOME_READ] = COUNTER_failed_read,
+    [OUTCOME_WRITE] = COUNTER_failed_write,     [OUTCOME_PROTOCOL] = COUNTER_failed_protocol,
+    [OUTCOME_TIMEOUT] = COUNTER_timeouts,       [OUTCOME_UNFINISHED] = COUNTER_unfinished,
+    [OUTCOME_CONNECT] = COUNTER_failed_connect,
 };
 
 static void count(struct counters *c, size_t counter, uint64_t n)

@@ -23,9 +23,9 @@ struct worker_config {
     uint32_t number;
     struct schedule schedule;
     const struct client_ops *ops;
-    const struct target *target;   /* shared, read-only, outlives the worker */
-    const struct request *request; /* the same */
-    const struct tls_context *tls; /* the same; NULL = in the clear */
+    const struct targets *targets; /* shared, read-only, outlives the worker */
+    const struct reqset *requests; /* the same */
+    struct client_rules rules;
     uint32_t connections;
     uint64_t timeout_ns;
     uint64_t interval_ns;

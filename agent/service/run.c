@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "agent/client/client_h1.h"
-#include "agent/client/tls_context.h"
 #include "agent/client/tls_error.h"
 #include "agent/engine/recorder.h"
 #include "agent/engine/spin.h"
 #include "agent/engine/worker.h"
 #include "agent/service/policy_caps.h"
 #include "agent/service/resolving.h"
+#include "agent/service/run_targets.h"
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/log.h"
@@ -61,15 +61,13 @@ struct run {
     struct sm sm;
     run_fn fn;
     void *arg;
-    struct policy policy; /* as it was at PREPARE, with the target's name bound */
+    struct policy policy; /* as it was at PREPARE */
     struct placement placement;
     uint64_t spin_ns; /* the workers' setting */
     struct plan plan;
     struct plan_part part;
-    struct url_parts url;
-    struct request request;
-    struct tls_context *tls; /* NULL = in the clear */
-    struct target target;
+    struct reqset *requests;
+    struct run_targets *targets;
     struct mailbox *reports;
 
     pthread_t resolver;
@@ -120,7 +118,7 @@ static void refuse(struct run *r, const char *why, bool policy)
 static void *resolver_main(void *arg)
 {
     struct run *r = arg;
-    r->resolve_err = target_resolve(r->url.host, r->url.port, &r->target, &r->resolve_msg);
+    r->resolve_err = run_targets_resolve(r->targets, &r->resolve_msg);
     mailbox_post(r->reports, &r->resolved);
     return NULL;
 }
@@ -161,9 +159,8 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
     struct worker_config cfg = {
         .number = i,
         .ops = client_h1_ops(),
-        .target = &r->target,
-        .request = &r->request,
-        .tls = r->tls,
+        .targets = run_targets_list(r->targets),
+        .requests = r->requests,
         .connections =
             r->part.connections / r->n_workers + (i < r->part.connections % r->n_workers ? 1 : 0),
         .timeout_ns = r->plan.timeout_ns,
@@ -181,13 +178,6 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
     return e;
 }
 
-static bool server_is_here(const struct run *r)
-{
-    struct policy loopback;
-    policy_loopback_only(&loopback);
-    return policy_check(&loopback, &r->target, NULL) == ERR_OK;
-}
-
 /* The default must not take a core from somebody who needs it; what the user asks for is done. */
 static uint64_t choose_spin(const struct run *r)
 {
@@ -195,10 +185,21 @@ static uint64_t choose_spin(const struct run *r)
         return 0; /* nothing is due at an instant */
     if (r->plan.spin_ns != PLAN_SPIN_AUTO)
         return r->plan.spin_ns;
-    bool server_here = server_is_here(r);
+    bool server_here = run_targets_here(r->targets);
     uint32_t allowed = placement_cores(&r->placement, host_cores());
     bool cores = spin_has_cores(r->n_workers, allowed, host_cores_online(), server_here);
     return cores ? SPIN_AUTO : 0;
+}
+
+static enum err check_ports(const struct run *r, struct errmsg *msg)
+{
+    uint64_t addresses = run_targets_addresses(r->targets);
+    uint32_t ports = host_local_ports();
+    enum err e = preflight_ports(r->part.connections, addresses, ports, msg);
+    if (e == ERR_OK)
+        e = preflight_fresh_ports(&r->plan, &r->part, addresses, run_targets_here(r->targets),
+                                  ports, msg);
+    return e;
 }
 
 static void on_resolved(struct run *r)
@@ -210,17 +211,13 @@ static void on_resolved(struct run *r)
         return;
     struct errmsg msg = r->resolve_msg;
     enum err e = r->resolve_err;
-    bool policy = e == ERR_OK && (e = policy_check(&r->policy, &r->target, &msg)) != ERR_OK;
+    bool policy = e == ERR_OK && (e = run_targets_admit(r->targets, &msg)) != ERR_OK;
     if (e == ERR_OK)
-        e = preflight_ports(r->part.connections, r->target.n, host_local_ports(), &msg);
-    if (e == ERR_OK)
-        e = preflight_fresh_ports(&r->plan, &r->part, r->target.n, server_is_here(r),
-                                  host_local_ports(), &msg);
+        e = check_ports(r, &msg);
     if (e != ERR_OK) {
         refuse(r, msg.text, policy);
         return;
     }
-    r->target.guard = policy_guard(&r->policy);
     sm_move(&r->sm, RUN_STATE_OPENING);
     r->spin_ns = choose_spin(r);
     for (uint32_t i = 0; i < r->n_workers && e == ERR_OK; i++)
@@ -232,9 +229,8 @@ static void on_resolved(struct run *r)
 static void release(struct run *r)
 {
     plan_clear(&r->plan);
-    url_clear(&r->url);
-    request_clear(&r->request);
-    tls_context_free(r->tls);
+    reqset_free(r->requests);
+    run_targets_free(r->targets);
     snapshot_free(r->total);
     mem_free(r->workers);
     mem_free(r);
@@ -266,13 +262,9 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     if (e == ERR_OK)
         e = preflight_descriptors(part->connections, host_fd_limit(), msg);
     if (e == ERR_OK)
-        e = url_parse(r->plan.url, &r->url, msg);
+        e = reqset_new(&r->plan, &r->requests, msg);
     if (e == ERR_OK)
-        policy_bind(&r->policy, r->url.host);
-    if (e == ERR_OK)
-        e = request_compile(&r->plan, &r->url, &r->request, msg);
-    if (e == ERR_OK && r->url.tls)
-        e = tls_context_new(&r->plan, &r->url, &r->tls, msg);
+        e = run_targets_new(&r->plan, r->requests, &r->policy, &r->targets, msg);
     if (e == ERR_OK)
         e = mailbox_new(env->loop, on_letter, r, &r->reports, msg);
     if (e != ERR_OK)
@@ -297,7 +289,7 @@ static void describe_fault(const struct run *r, char *buf, size_t cap)
         snprintf(buf + len, cap - len,
                  "; accepted: a certificate for %.40s of a CA this agent trusts, or --cacert FILE, "
                  "or -k",
-                 tls_context_name(r->tls));
+                 run_targets_tls_name(r->targets));
 }
 
 static void on_prepared(struct run *r, const struct worker_status *s)
@@ -314,7 +306,7 @@ static void on_prepared(struct run *r, const struct worker_status *s)
     if (sm_state(&r->sm) != RUN_STATE_OPENING)
         return;
     struct run_info info = {.connections = r->connected, .threads = r->n_workers};
-    snprintf(info.address, sizeof info.address, "%s", r->target.text);
+    run_targets_text(r->targets, info.address, sizeof info.address);
     if (r->fault >= 0)
         describe_fault(r, info.problem, sizeof info.problem);
     sm_move(&r->sm, RUN_STATE_PREPARED);

@@ -162,6 +162,7 @@ static json_t *json_totals(const struct counters *c)
     } rows[] = {
         {errors, "connect", c->connect_errors},
         {errors, "handshake", c->handshake_errors},
+        {errors, "own_connect", c->failed_connect},
         {errors, "tls", c->failed_tls},
         {errors, "read", c->failed_read},
         {errors, "write", c->failed_write},

@@ -293,6 +293,8 @@ static void write_socket_errors(const struct text *t)
     text_item(&f, ", ", "timeout %" PRIu64, c->timeouts);
     if (c->failed_protocol > 0)
         text_item(&f, ", ", "protocol %" PRIu64, c->failed_protocol);
+    if (c->failed_connect > 0)
+        text_item(&f, ", ", "own connection %" PRIu64, c->failed_connect);
     if (c->failed_tls > 0)
         text_item(&f, ", ", "tls %" PRIu64, c->failed_tls);
     if (c->retries > 0)

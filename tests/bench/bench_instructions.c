@@ -170,10 +170,13 @@ static uint64_t run_h1(uint64_t requests, bool changing)
     struct request request = compile("http://127.0.0.1/");
     must(loop_new(&loop, &msg), &msg);
     must(mailbox_new(loop, on_report, &boss, &reports, &msg), &msg);
+    const struct target *items[] = {&target};
+    struct targets targets = {1, items};
+    struct reqset set = {.n = 1, .requests = &request};
     struct worker_config cfg = {.schedule = schedule(0, requests),
                                 .ops = client_h1_ops(),
-                                .target = &target,
-                                .request = &request,
+                                .targets = &targets,
+                                .requests = &set,
                                 .connections = 1,
                                 .timeout_ns = TIMEOUT_NS,
                                 .interval_ns = INTERVAL,

@@ -117,14 +117,17 @@ void h1_rig_init(struct h1_rig *r, const struct h1_rig_config *cfg)
     memset(r, 0, sizeof *r);
     r->request = cfg->request;
     r->target = cfg->target;
+    r->target.tls = cfg->tls;
+    r->items[0] = &r->target;
+    r->targets = (struct targets){1, r->items};
+    r->requests = (struct reqset){.n = 1, .requests = &r->request};
     r->ops = client_h1_ops();
     ck_assert_int_eq(loop_new(&r->loop, &msg), ERR_OK);
     r->timer = loop_timer_new(r->loop, on_timer, r);
     r->env = (struct client_env){
         .loop = r->loop,
-        .target = &r->target,
-        .request = &r->request,
-        .tls = cfg->tls,
+        .targets = &r->targets,
+        .requests = &r->requests,
         .connections = cfg->connections == 0 ? 1 : cfg->connections,
         .timeout_ns = (cfg->timeout_ms == 0 ? 10 * RIG_LIMIT_MS : cfg->timeout_ms) * NS_PER_MS,
         .arg = r,

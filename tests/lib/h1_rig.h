@@ -3,6 +3,7 @@
 #define HAMMER_TESTS_H1_RIG_H
 
 #include "agent/client/client.h"
+#include "agent/client/reqset.h"
 #include "agent/client/target.h"
 
 /*
@@ -28,6 +29,9 @@ struct h1_rig {
     struct client_env env;
     struct request request;
     struct target target;
+    const struct target *items[1];
+    struct targets targets;
+    struct reqset requests;
     const struct client_ops *ops;
     void *client;
     bool started; /* callbacks are allowed */

@@ -55,6 +55,9 @@ static void compile_request(struct worker_rig *r, const char *url)
     ck_assert_msg(target_resolve(parts.host, parts.port, &r->target, &msg) == ERR_OK, "%s",
                   msg.text);
     ck_assert_msg(request_compile(&plan, &parts, &r->request, &msg) == ERR_OK, "%s", msg.text);
+    r->items[0] = &r->target;
+    r->targets = (struct targets){1, r->items};
+    r->requests = (struct reqset){.n = 1, .requests = &r->request};
     url_clear(&parts);
     plan_clear(&plan);
 }
@@ -73,8 +76,8 @@ static void start_worker(struct worker_rig *r, const struct worker_rig_plan *pla
     struct share share = share_of(plan, i);
     struct worker_config cfg = {.number = i,
                                 .ops = tap_ops(),
-                                .target = &r->target,
-                                .request = &r->request,
+                                .targets = &r->targets,
+                                .requests = &r->requests,
                                 .connections = plan->connections,
                                 .timeout_ns = plan->timeout_ns,
                                 .interval_ns = 100 * NS_PER_MS,

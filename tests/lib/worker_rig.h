@@ -41,6 +41,9 @@ struct worker_rig {
     struct worker *workers[WORKER_RIG_MAX];
     uint32_t n;
     struct target target;
+    const struct target *items[1];
+    struct targets targets;
+    struct reqset requests;
     struct request request;
     uint32_t prepared, finals;
     bool dropping;

@@ -179,12 +179,15 @@ START_TEST(test_a_forbidden_address_ends_the_load)
     int fd = listen_here(&port);
     struct target target = h1_rig_target(&port, 1);
     struct request request = h1_rig_request("GET", "/", 0);
+    const struct target *items[] = {&target};
+    struct targets targets = {1, items};
+    struct reqset requests = {.n = 1, .requests = &request};
     target.guard = (struct target_guard){ask_door, &door};
     struct worker_config cfg = {.connections = 4,
                                 .timeout_ns = NS_PER_SEC,
                                 .ops = client_h1_ops(),
-                                .target = &target,
-                                .request = &request};
+                                .targets = &targets,
+                                .requests = &requests};
     boss_init(&b, &cfg, NS_NEVER);
     LOOP_WAIT(b.loop, b.finals == 1);
     ck_assert(b.forbidden && !b.overran);

@@ -54,6 +54,17 @@ START_TEST(test_one_without_tls)
 }
 END_TEST
 
+START_TEST(test_one_without_phases)
+{
+    struct snapshot *s;
+    ck_assert_int_eq(decode_file(CORPUS "without_phases", &s), ERR_OK);
+    struct counters c = snapshot_counters(s);
+    ck_assert(c.handshake_errors > 0 && c.failed_connect == 0 && c.lookup_errors == 0);
+    ck_assert(s->series[0].hists[HIST_TLS] != NULL && s->series[0].hists[HIST_DOWNLOAD] == NULL);
+    snapshot_free(s);
+}
+END_TEST
+
 START_TEST(test_impossible_health_is_refused)
 {
     struct snapshot *s = snapshot_new(), *back;
@@ -78,6 +89,7 @@ int main(void)
     TCase *t = tcase_create("snapshot_older");
     tcase_add_test(t, test_one_without_health);
     tcase_add_test(t, test_one_without_tls);
+    tcase_add_test(t, test_one_without_phases);
     tcase_add_test(t, test_impossible_health_is_refused);
     suite_add_tcase(s, t);
     return check_main(s);

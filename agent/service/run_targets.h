@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HAMMER_AGENT_RUN_TARGETS_H
+#define HAMMER_AGENT_RUN_TARGETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/client/reqset.h"
+#include "agent/client/target.h"
+#include "agent/service/policy.h"
+#include "common/err.h"
+#include "proto/plan.h"
+
+/*
+ * Whom a run's requests go to: one target for each origin of its request set, with its addresses,
+ * its TLS and the policy as it stands for that host. Main thread, but run_targets_resolve.
+ */
+
+struct run_targets;
+
+/* Takes copies of plan-dependent things; the set and the policy may go afterwards, the plan's TLS
+ * files are used at once. */
+enum err run_targets_new(const struct plan *plan, const struct reqset *requests,
+                         const struct policy *policy, struct run_targets **out,
+                         struct errmsg *msg) MUST_CHECK;
+/* After the last worker. NULL is fine. */
+void run_targets_free(struct run_targets *t);
+
+/* Looks all names up; blocks as long as the resolver does, so on a thread of its own, which is the
+ * only one to look at t meanwhile. */
+enum err run_targets_resolve(struct run_targets *t, struct errmsg *msg) MUST_CHECK;
+/* May they all be reached, by this agent's policy? From then on every connect asks it again. */
+enum err run_targets_admit(struct run_targets *t, struct errmsg *msg) MUST_CHECK;
+
+/* For the workers; valid once admitted. */
+const struct targets *run_targets_list(const struct run_targets *t);
+/* Addresses of the target that has the fewest. */
+uint64_t run_targets_addresses(const struct run_targets *t);
+/* Are they all loopback addresses? */
+bool run_targets_here(const struct run_targets *t);
+/* "127.0.0.1:8080", of the first one; with more of them " and N more" follows. */
+void run_targets_text(const struct run_targets *t, char *buf, size_t cap);
+/* The name that the first one's certificate must be for; "" = none speaks TLS. */
+const char *run_targets_tls_name(const struct run_targets *t);
+
+#endif
