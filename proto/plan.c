@@ -86,6 +86,13 @@ void plan_clear(struct plan *p)
     memset(p, 0, sizeof *p);
 }
 
+static void copy_list(struct option_list *to, const struct option_list *from)
+{
+    *to = (struct option_list){0};
+    for (size_t i = 0; i < from->n; i++)
+        option_list_add(to, from->items[i]);
+}
+
 enum err plan_copy(struct plan *to, const struct plan *from)
 {
     *to = *from;
@@ -101,8 +108,11 @@ enum err plan_copy(struct plan *to, const struct plan *from)
     to->cert = mem_dup(from->cert, from->cert_len);
     to->key = mem_dup(from->key, from->key_len);
     to->sni = mem_strdup(from->sni);
-    to->headers = (struct option_list){0};
-    for (size_t i = 0; i < from->headers.n; i++)
-        option_list_add(&to->headers, from->headers.items[i]);
+    copy_list(&to->headers, &from->headers);
+    copy_list(&to->resolve, &from->resolve);
+    copy_list(&to->connect_to, &from->connect_to);
+    copy_list(&to->source_ip, &from->source_ip);
+    to->unix_socket = mem_strdup(from->unix_socket);
+    to->proxy = mem_strdup(from->proxy);
     return ERR_OK;
 }

@@ -91,6 +91,13 @@ struct plan {
     struct stage stages[PROFILE_STAGES_MAX];
     struct plan_entry *entries; /* owned; NULL = the plan has one request: its own */
     size_t n_entries;
+    bool ipv4, ipv6;               /* addresses of that family only; neither = both */
+    struct option_list resolve;    /* "HOST:PORT:ADDR[,ADDR]" */
+    struct option_list connect_to; /* "HOST1:PORT1:HOST2:PORT2" */
+    struct option_list source_ip;  /* addresses, used in turn */
+    char *unix_socket;             /* NULL = over the network */
+    char *proxy;                   /* "http://HOST:PORT"; NULL = none */
+    uint64_t dns_refresh_ns; /* names are looked up again so often; 0 = only before the start */
     bool duration_set, requests_set, connections_set, threads_set, rate_set;
 };
 

@@ -3,6 +3,7 @@
 
 #include "common/mem.h"
 #include "proto/plan.h"
+#include "proto/plan_route.h"
 #include "proto/wire.h"
 
 /* Keys of the outer map; docs/protocol.md lists them. The _set members stay at home: they say how
@@ -17,7 +18,12 @@ enum plan_key {
     PLAN_CERT,
     PLAN_KEY,
     PLAN_SNI,
-    PLAN_STAGES
+    PLAN_STAGES,
+    PLAN_RESOLVE = 13,
+    PLAN_CONNECT_TO,
+    PLAN_SOURCE_IP,
+    PLAN_UNIX_SOCKET,
+    PLAN_PROXY
 };
 
 #define STAGE_NUMBERS 5 /* of one stage */
@@ -49,6 +55,9 @@ static const struct wire_field scalars[] = {
     LATER(15, WIRE_BOOL, tls_no_resume),
     LATER(16, WIRE_U32, arrivals),
     LATER(17, WIRE_U64, seed),
+    LATER(44, WIRE_BOOL, ipv4),
+    LATER(45, WIRE_BOOL, ipv6),
+    LATER(46, WIRE_U64, dns_refresh_ns),
 };
 
 #define N_SCALARS (sizeof scalars / sizeof scalars[0])
@@ -79,6 +88,11 @@ struct member {
             0, false                                                                               \
     }
 
+#define LIST(key, member, max, max_items)                                                          \
+    {                                                                                              \
+        key, SHAPE_LIST, offsetof(struct plan, member), 0, max, max_items, false                   \
+    }
+
 static const struct member members[] = {
     {PLAN_URL, SHAPE_TEXT, offsetof(struct plan, url), 0, PLAN_URL_MAX, 0, true},
     {PLAN_METHOD, SHAPE_TEXT, offsetof(struct plan, method), 0, PLAN_METHOD_MAX, 0, true},
@@ -89,6 +103,11 @@ static const struct member members[] = {
     BYTES(PLAN_CERT, cert, PLAN_CERT_MAX),
     BYTES(PLAN_KEY, key, PLAN_KEY_MAX),
     TEXT(PLAN_SNI, sni, PLAN_SNI_MAX),
+    LIST(PLAN_RESOLVE, resolve, PLAN_ROUTE_TEXT, PLAN_ROUTES_MAX),
+    LIST(PLAN_CONNECT_TO, connect_to, PLAN_ROUTE_TEXT, PLAN_ROUTES_MAX),
+    LIST(PLAN_SOURCE_IP, source_ip, PLAN_ROUTE_TEXT, PLAN_SOURCES_MAX),
+    TEXT(PLAN_UNIX_SOCKET, unix_socket, PLAN_UNIX_MAX),
+    TEXT(PLAN_PROXY, proxy, PLAN_URL_MAX),
 };
 
 #define N_MEMBERS (sizeof members / sizeof members[0])

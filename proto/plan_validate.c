@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/redact.h"
 #include "proto/plan.h"
+#include "proto/plan_route.h"
 #include "proto/plan_tls.h"
 #include "proto/url.h"
 
@@ -255,7 +256,7 @@ enum err plan_validate(const struct plan *p, struct errmsg *msg)
     static enum err (*const checks[])(const struct plan *, struct errmsg *) = {
         check_url,  check_numbers, check_rate,     plan_check_stages, plan_check_arrivals,
         check_end,  check_threads, check_method,   check_headers,     check_body,
-        check_spin, check_quantum, plan_tls_check,
+        check_spin, check_quantum, plan_tls_check, plan_check_routes,
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         enum err e = checks[i](p, msg);

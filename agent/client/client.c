@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/client/client_h1.h"
+#include "agent/client/conn_tunnel.h"
 #include "agent/client/tls_error.h"
 
 static const char *const outcome_names[OUTCOMES] = {
@@ -45,6 +46,8 @@ const char *outcome_name(enum outcome o)
 /* The system's or TLS's. */
 static const char *socket_text(int error, char *buf, size_t cap)
 {
+    if (conn_tunnel_text(error, buf, cap))
+        return buf;
     if (error < TLS_TRUNCATED)
         return strerror_r(error, buf, cap);
     tls_error_text(error, buf, cap);

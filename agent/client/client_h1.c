@@ -329,6 +329,7 @@ static void slot_aim(struct slot *s, uint32_t target, uint32_t turn)
     struct client_h1 *c = s->client;
     s->target = c->env.targets->items[target];
     s->addr = (uint32_t)(turn % s->target->n);
+    s->conn.turn = turn;
     if (s->target->tls == NULL)
         return;
     struct conn_tls *tls = &c->tls[s - c->slots];

@@ -75,20 +75,47 @@ static void set_options(int fd, bool stamps)
         (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
+/* The port is chosen at connect(), where only the four of a connection must differ. */
+static int bind_source(struct conn *c, int fd, const struct target *t, int family)
+{
+    int on = 1;
+    for (size_t i = 0; i < t->n_sources; i++) {
+        const struct target_addr *from = &t->sources[c->turn++ % t->n_sources];
+        if (from->sa.ss_family != family)
+            continue;
+        (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+        return bind(fd, (const struct sockaddr *)&from->sa, from->len) == 0 ? 0 : errno;
+    }
+    return t->n_sources == 0 ? 0 : EAFNOSUPPORT;
+}
+
+/* An open socket that has begun to connect, or -errno. */
+static int begin(struct conn *c, const struct target *t, const struct target_addr *to)
+{
+    int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (to->sa.ss_family != AF_UNIX)
+        set_options(fd, c->tls == NULL);
+    int error = bind_source(c, fd, t, to->sa.ss_family);
+    if (error == 0 && connect(fd, (const struct sockaddr *)&to->sa, to->len) != 0)
+        error = errno == EINPROGRESS ? 0 : errno;
+    if (error == 0)
+        return fd;
+    close(fd);
+    return -error;
+}
+
 int conn_open(struct conn *c, const struct target *t, const struct target_addr *to)
 {
     if (!target_allows(t, (const struct sockaddr *)&to->sa))
         return CONN_FORBIDDEN;
-    int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = begin(c, t, to);
     if (fd < 0)
-        return errno;
-    set_options(fd, c->tls == NULL);
-    if (connect(fd, (const struct sockaddr *)&to->sa, to->len) != 0 && errno != EINPROGRESS) {
-        int error = errno;
-        close(fd);
-        return error;
-    }
+        return -fd;
     c->fd = fd;
+    c->through = t->tunnel;
+    c->tunnel = (struct conn_tunnel){0};
     event_callback_fn on = c->tls == NULL ? on_event : on_tls_event;
     event_assign(&c->readable, c->base, fd, EV_READ | EV_PERSIST, on, c);
     event_assign(&c->writable, c->base, fd, EV_WRITE, on, c);
@@ -124,9 +151,22 @@ static int shake_hands(struct conn *c)
     return 0;
 }
 
+static int pass_tunnel(struct conn *c)
+{
+    int step = conn_tunnel_step(&c->tunnel, c->fd, c->through);
+    if (step < 0)
+        return -step;
+    if (step == CONN_TUNNEL_WRITE && event_add(&c->writable, NULL) != 0)
+        return ENOMEM;
+    return step == CONN_TUNNEL_DONE ? 0 : CONN_PENDING;
+}
+
 int conn_opened(struct conn *c)
 {
-    int error = conn_shaking_hands(c) ? 0 : connected(c);
+    bool is_connected = conn_shaking_hands(c) || c->tunnel.written > 0;
+    int error = is_connected ? 0 : connected(c);
+    if (error == 0 && UNLIKELY(c->through != NULL))
+        error = pass_tunnel(c);
     return error == 0 && c->tls != NULL ? shake_hands(c) : error;
 }
 

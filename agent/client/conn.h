@@ -9,15 +9,19 @@
 #include <stdint.h>
 
 #include "agent/client/conn_tls.h"
+#include "agent/client/conn_tunnel.h"
 #include "agent/client/target.h"
 
 /*
- * One non-blocking TCP socket on the worker's base, reopened as often as wanted; embedded by value,
- * nothing allocates after conn_init. The read event is registered once per socket; the write event
- * only while a connect or a short send is pending. Errors are errno values. Worker's thread only.
+ * One non-blocking socket (TCP, or UNIX) on the worker's base, reopened as often as wanted;
+ * embedded by value, nothing allocates after conn_init. The read event is registered once per
+ * socket; the write event only while a connect or a short send is pending. Errors are errno values.
+ * Worker's thread only.
  *
- * With conn_use_tls the same in TLS: opening includes the handshake, bytes are those in the clear,
- * errors may also be those of tls_error.h, there are no stamps, and nothing is dropped unread.
+ * Through a proxy's tunnel opening includes CONNECT and the proxy's answer, whose errors are those
+ * of conn_tunnel.h. With conn_use_tls the same in TLS: opening includes the handshake, bytes are
+ * those in the clear, errors may also be those of tls_error.h, there are no stamps, and nothing is
+ * dropped unread.
  */
 
 enum conn_event {
@@ -34,6 +38,10 @@ struct conn {
     void *arg;
     struct event readable, writable;
     struct conn_tls *tls; /* NULL = plain */
+    const char *through;  /* what a proxy is asked for, see struct target; NULL = no proxy */
+    struct conn_tunnel tunnel;
+    uint32_t turn; /* which source address is next; to begin with set by the owner, so that many
+                      connections begin with different ones */
 };
 
 struct conn_read {

@@ -118,15 +118,21 @@ static enum err put_own(struct text *t, const struct plan *p, size_t body_len, s
     return ERR_OK;
 }
 
-static void put_host(struct text *t, const struct url_parts *u)
+static void put_authority(struct text *t, const struct url_parts *u)
 {
-    puts_text(t, u->ipv6_literal ? "Host: [" : "Host: ");
+    puts_text(t, u->ipv6_literal ? "[" : "");
     puts_text(t, u->host);
     puts_text(t, u->ipv6_literal ? "]" : "");
     if (!url_default_port(u)) {
         puts_text(t, ":");
         puts_text(t, u->port);
     }
+}
+
+static void put_host(struct text *t, const struct url_parts *u)
+{
+    puts_text(t, "Host: ");
+    put_authority(t, u);
     puts_text(t, "\r\n");
 }
 
@@ -157,10 +163,17 @@ static enum err check_method(const char *method, struct errmsg *msg)
     return ERR_OK;
 }
 
-static void put_line(struct text *t, const char *method, const char *path, struct request *r)
+/* To a proxy goes the whole URL (RFC 9112 section 3.2.2), unless it is but a tunnel. */
+static void put_line(struct text *t, const char *method, const struct url_parts *u, bool proxy,
+                     struct request *r)
 {
+    const char *path = u->path_query;
     puts_text(t, method);
     puts_text(t, " ");
+    if (proxy && !u->tls) {
+        puts_text(t, "http://");
+        put_authority(t, u);
+    }
     const char *mark = strstr(path, URL_TEST_INDEX);
     if (mark != NULL) {
         static const char zeros[REQUEST_INDEX_DIGITS + 1] = "00000000000000000000";
@@ -198,7 +211,7 @@ enum err request_compile(const struct plan *p, const struct url_parts *u, struct
     enum err e = check_method(method, msg);
     if (e != ERR_OK)
         return e;
-    put_line(&t, method, u->path_query, &r);
+    put_line(&t, method, u, p->proxy != NULL, &r);
     put_defaults(&t, p, u);
     r.close_after = preflight_closes(p);
     e = put_own(&t, p, body_len, msg);

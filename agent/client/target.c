@@ -7,12 +7,17 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "agent/client/netaddr.h"
 
 void target_addr_text(const struct target_addr *a, char *buf, size_t cap)
 {
     char host[INET6_ADDRSTRLEN] = "?", port[8] = "?";
+    if (a->sa.ss_family == AF_UNIX) {
+        snprintf(buf, cap, "unix:%s", ((const struct sockaddr_un *)(const void *)&a->sa)->sun_path);
+        return;
+    }
     getnameinfo((const struct sockaddr *)&a->sa, a->len, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
     snprintf(buf, cap, a->sa.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
@@ -40,22 +45,86 @@ static void keep(struct target *t, const struct addrinfo *list)
     }
 }
 
-enum err target_resolve(const char *host, const char *port, struct target *out, struct errmsg *msg)
+static enum err resolve(const char *host, const char *port, int family, struct target *out,
+                        struct errmsg *msg)
 {
     struct addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+        .ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *list = NULL;
-    memset(out, 0, sizeof *out);
     int rc = getaddrinfo(host, port, &hints, &list);
     if (rc != 0)
         return errmsg_set(msg, ERR_NOT_FOUND, "cannot resolve %s: %s", host,
                           rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
     keep(out, list);
     freeaddrinfo(list);
-    if (out->n == 0)
-        return errmsg_set(msg, ERR_NOT_FOUND, "cannot resolve %s: no address", host);
-    target_addr_text(&out->addrs[0], out->text, sizeof out->text);
-    return ERR_OK;
+    return out->n > 0 ? ERR_OK
+                      : errmsg_set(msg, ERR_NOT_FOUND, "cannot resolve %s: no address", host);
+}
+
+size_t target_parse_addresses(const char *list, const char *port, struct target_addr *out,
+                              size_t max)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_NUMERICSERV | AI_NUMERICHOST};
+    size_t n = 0;
+    while (*list != '\0' && n < max) {
+        char host[INET6_ADDRSTRLEN + 1];
+        size_t len = strcspn(list, ",");
+        struct addrinfo *found = NULL;
+        snprintf(host, sizeof host, "%.*s", (int)len, list);
+        if (getaddrinfo(host, port, &hints, &found) == 0) {
+            memcpy(&out[n].sa, found->ai_addr, found->ai_addrlen);
+            out[n++].len = found->ai_addrlen;
+            freeaddrinfo(found);
+        }
+        list += len + (list[len] == ',');
+    }
+    return n;
+}
+
+static void keep_fixed(const struct route *r, int family, struct target *out)
+{
+    struct target_addr all[TARGET_ADDRS_MAX];
+    size_t n = target_parse_addresses(r->addresses, r->port, all, TARGET_ADDRS_MAX);
+    for (size_t i = 0; i < n; i++)
+        if (family == AF_UNSPEC || family == all[i].sa.ss_family)
+            out->addrs[out->n++] = all[i];
+}
+
+static void keep_unix(const char *path, struct target *out)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    snprintf(sa.sun_path, sizeof sa.sun_path, "%s", path);
+    memcpy(&out->addrs[0].sa, &sa, sizeof sa);
+    out->addrs[0].len = sizeof sa;
+    out->n = 1;
+}
+
+enum err target_route(const struct route *r, int family, struct target *out, struct errmsg *msg)
+{
+    enum err e = ERR_OK;
+    memset(out, 0, sizeof *out);
+    if (r->unix_path != NULL)
+        keep_unix(r->unix_path, out);
+    else if (r->fixed)
+        keep_fixed(r, family, out);
+    else
+        e = resolve(r->host, r->port, family, out, msg);
+    if (e == ERR_OK && out->n == 0)
+        e = errmsg_set(msg, ERR_NOT_FOUND, "--resolve has no IPv%d address for %s:%s",
+                       family == AF_INET ? 4 : 6, r->host, r->port);
+    if (e == ERR_OK)
+        target_addr_text(&out->addrs[0], out->text, sizeof out->text);
+    return e;
+}
+
+enum err target_resolve(const char *host, const char *port, struct target *out, struct errmsg *msg)
+{
+    struct route r = {0};
+    snprintf(r.host, sizeof r.host, "%s", host);
+    snprintf(r.port, sizeof r.port, "%s", port);
+    return target_route(&r, AF_UNSPEC, out, msg);
 }
 
 bool target_allows(const struct target *t, const struct sockaddr *sa)

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "common/err.h"
+#include "proto/plan_route.h"
 
 /*
  * The resolved addresses of the target. Resolved once at prepare (getaddrinfo: blocking, so the
@@ -15,6 +16,7 @@
  */
 
 #define TARGET_ADDRS_MAX 32
+#define TARGET_TEXT      128 /* an address with its port, or a socket's path */
 
 struct target_addr {
     struct sockaddr_storage sa;
@@ -35,7 +37,11 @@ struct target {
     struct target_guard guard;     /* set after resolving; empty = all but reserved addresses */
     struct target_addr addrs[TARGET_ADDRS_MAX];
     size_t n;
-    char text[96]; /* first address, "127.0.0.1:8080", "[::1]:8080" */
+    const struct target_addr *sources; /* connections come from these in turn; borrowed */
+    size_t n_sources;                  /* 0 = the kernel chooses */
+    const char *tunnel;     /* "HOST:PORT" that a proxy is asked for by CONNECT first; NULL = none.
+                               Borrowed */
+    char text[TARGET_TEXT]; /* first address, "127.0.0.1:8080", "[::1]:8080" */
 };
 
 /* All targets of a run, by number (request.origin). Borrowed. */
@@ -47,6 +53,13 @@ struct targets {
 /* ERR_NOT_FOUND: "cannot resolve HOST: reason". Blocks as long as the resolver does. */
 enum err target_resolve(const char *host, const char *port, struct target *out,
                         struct errmsg *msg) MUST_CHECK;
+/* The same by a route: a name, fixed addresses or a UNIX socket; `family` AF_INET, AF_INET6 or
+ * AF_UNSPEC. ERR_NOT_FOUND also when no address is of the family. */
+enum err target_route(const struct route *r, int family, struct target *out,
+                      struct errmsg *msg) MUST_CHECK;
+/* "192.0.2.7,2001:db8::1" as addresses without a port, at most TARGET_ADDRS_MAX; how many. */
+size_t target_parse_addresses(const char *list, const char *port, struct target_addr *out,
+                              size_t max);
 /* Asks the guard. Without one no link-local or metadata address is allowed (netaddr_reserved). */
 bool target_allows(const struct target *t, const struct sockaddr *sa);
 /* "192.0.2.7:80", "[2001:db8::1]:80" */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/un.h>
 
 #include "common/clock.h"
 
@@ -31,14 +32,30 @@ enum err policy_allow(struct policy *p, const char *cidr, struct errmsg *msg)
         p->any = true;
         return ERR_OK;
     }
+    if (strncmp(cidr, "unix:", 5) == 0)
+        return policy_allow_unix(p, cidr + 5, msg);
     if (p->n == POLICY_RULES_MAX)
         return errmsg_set(msg, ERR_NOMEM, "--allow-target: accepted are at most %d rules",
                           POLICY_RULES_MAX - 2);
     struct policy_rule rule = {.has_prefix = true, .applies = true};
     if (prefix_parse(cidr, &rule.prefix) != ERR_OK)
-        return errmsg_set(msg, ERR_INVALID,
-                          "--allow-target %s: accepted is an address, ADDRESS/BITS, or any", cidr);
+        return errmsg_set(
+            msg, ERR_INVALID,
+            "--allow-target %s: accepted is an address, ADDRESS/BITS, unix:/PATH, or any", cidr);
     p->rules[p->n++] = rule;
+    return ERR_OK;
+}
+
+enum err policy_allow_unix(struct policy *p, const char *path, struct errmsg *msg)
+{
+    char shown[UNITS_SHOWN];
+    if (p->n_unix == POLICY_UNIX_MAX)
+        return errmsg_set(msg, ERR_NOMEM, "accepted are at most %d UNIX sockets", POLICY_UNIX_MAX);
+    if ((path[0] != '/' && strcmp(path, "*") != 0) || strlen(path) > PLAN_UNIX_MAX)
+        return errmsg_set(msg, ERR_INVALID,
+                          "unix:%s: accepted is an absolute path of at most %d bytes, or *",
+                          units_format_shown(path, shown), PLAN_UNIX_MAX);
+    snprintf(p->unix_paths[p->n_unix++], sizeof p->unix_paths[0], "%s", path);
     return ERR_OK;
 }
 
@@ -140,6 +157,16 @@ static enum policy_answer listed(const struct policy *p, const struct question *
     return answer;
 }
 
+/* By the path as it is written: whoever may change what it leads to is root or the owner. */
+static bool unix_listed(const struct policy *p, const struct sockaddr *sa)
+{
+    const char *path = ((const struct sockaddr_un *)(const void *)sa)->sun_path;
+    for (size_t i = 0; i < p->n_unix; i++)
+        if (strcmp(p->unix_paths[i], "*") == 0 || strcmp(p->unix_paths[i], path) == 0)
+            return true;
+    return false;
+}
+
 enum policy_answer policy_ask(const struct policy *p, const struct sockaddr *sa, uint32_t *line)
 {
     struct question q = {.port = netaddr_port(sa)};
@@ -147,6 +174,8 @@ enum policy_answer policy_ask(const struct policy *p, const struct sockaddr *sa,
     q.n = netaddr_reaches(sa, q.reached);
     line = line != NULL ? line : &ignored;
     *line = 0;
+    if (sa->sa_family == AF_UNIX)
+        return unix_listed(p, sa) ? POLICY_YES : POLICY_UNLISTED;
     const struct policy_deny *d = denied(p, &q);
     if (q.reached[0].family == 0)
         return POLICY_UNLISTED;
@@ -185,10 +214,13 @@ static enum err refuse(const struct policy *p, enum policy_answer answer, uint32
                        const struct target_addr *a, struct errmsg *msg)
 {
     struct netaddr reached[NETADDR_REACHES_MAX];
-    char where[POLICY_SOURCE_MAX + 32], full[NETADDR_TEXT + 16], bare[NETADDR_TEXT];
+    char where[POLICY_SOURCE_MAX + 32], full[TARGET_TEXT], bare[TARGET_TEXT];
     netaddr_reaches((const struct sockaddr *)&a->sa, reached);
-    netaddr_text(&reached[0], bare);
     target_addr_text(a, full, sizeof full);
+    if (a->sa.ss_family == AF_UNIX)
+        snprintf(bare, sizeof bare, "%s", full);
+    else
+        netaddr_text(&reached[0], bare);
     policy_where(p, line, where, sizeof where);
     if (answer == POLICY_RESERVED)
         return errmsg_set(msg, ERR_REFUSED,
@@ -276,6 +308,8 @@ static void append_targets(const struct policy *p, char *buf, size_t cap)
         else
             append_rule(&p->rules[i], buf, cap);
     }
+    for (size_t i = 0; i < p->n_unix && shown <= 3; i++)
+        append(buf, cap, "%sunix:%s", shown++ == 0 ? "targets " : ", ", p->unix_paths[i]);
     if (shown == 0)
         append(buf, cap, "no target");
 }

@@ -10,6 +10,7 @@
 #include "agent/client/target.h"
 #include "common/err.h"
 #include "common/units.h"
+#include "proto/plan_route.h"
 
 /*
  * What this agent may be told to do, whatever the controller asks: which addresses it may send load
@@ -28,6 +29,7 @@
 #define POLICY_METHOD_MAX  33
 #define POLICY_SOURCE_MAX  104
 #define POLICY_SUMMARY_MAX 192
+#define POLICY_UNIX_MAX    8
 
 struct policy_ports {
     uint16_t from, to; /* inclusive */
@@ -64,7 +66,9 @@ enum policy_cap {
 
 struct policy {
     char source[POLICY_SOURCE_MAX]; /* file, as refusals name it; "" = built in and flags */
-    bool any;                       /* every address but reserved ones */
+    bool any;                       /* every address but reserved ones; no UNIX socket */
+    size_t n_unix;
+    char unix_paths[POLICY_UNIX_MAX][PLAN_UNIX_MAX + 1]; /* absolute; "*" = any */
     size_t n;
     struct policy_rule rules[POLICY_RULES_MAX];
     size_t n_deny;
@@ -84,8 +88,12 @@ struct policy {
 
 /* 127.0.0.0/8 and ::1, no caps, no scripts: what holds for an agent without a policy file. */
 void policy_loopback_only(struct policy *p);
-/* Adds "10.0.0.0/8", "192.0.2.7", "2001:db8::/32" or "any". ERR_INVALID names the text. */
+/* Adds "10.0.0.0/8", "192.0.2.7", "2001:db8::/32", "any", "unix:/PATH" or "unix:*" (any UNIX
+ * socket). ERR_INVALID names the text. */
 enum err policy_allow(struct policy *p, const char *cidr, struct errmsg *msg) MUST_CHECK;
+
+/* A UNIX socket by its path. */
+enum err policy_allow_unix(struct policy *p, const char *path, struct errmsg *msg) MUST_CHECK;
 
 /* "name.example" or "*.name.example" (any number of labels in front); case and a final dot do not
  * matter; the host must not be an address. */

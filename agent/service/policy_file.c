@@ -255,6 +255,20 @@ static enum err set_targets(struct file *f, const struct key *k, const yaml_node
     return read_list(f, k, n, POLICY_RULES_MAX, add_target, what);
 }
 
+static enum err add_unix(struct file *f, const struct key *k, const yaml_node_t *n, void *what)
+{
+    const char *path = scalar(n);
+    struct errmsg why;
+    if (path == NULL || strcmp(path, "*") == 0 || policy_allow_unix(what, path, &why) != ERR_OK)
+        return refuse(f, k, n);
+    return ERR_OK;
+}
+
+static enum err set_unix(struct file *f, const struct key *k, const yaml_node_t *n, void *what)
+{
+    return read_list(f, k, n, POLICY_UNIX_MAX, add_unix, what);
+}
+
 static enum err add_deny(struct file *f, const struct key *k, const yaml_node_t *n, void *what)
 {
     struct policy *p = what;
@@ -372,6 +386,7 @@ static enum err set_scripts(struct file *f, const struct key *k, const yaml_node
 
 static const struct key policy_keys[] = {
     {"targets", set_targets, targets_form},
+    {"unix", set_unix, "a list of absolute paths of UNIX sockets"},
     {"deny", set_deny, "a list of addresses and ADDRESS/BITS"},
     {"max_rate", set_max_rate, "a rate such as 1000, 2k, 100/s or 6/m"},
     {"max_connections", set_max_connections, "a whole number of at least 1"},

@@ -194,7 +194,7 @@ static uint64_t choose_spin(const struct run *r)
 static enum err check_ports(const struct run *r, struct errmsg *msg)
 {
     uint64_t addresses = run_targets_addresses(r->targets);
-    uint32_t ports = host_local_ports();
+    uint32_t ports = run_targets_use_ports(r->targets) ? host_local_ports() : 0;
     enum err e = preflight_ports(r->part.connections, addresses, ports, msg);
     if (e == ERR_OK)
         e = preflight_fresh_ports(&r->plan, &r->part, addresses, run_targets_here(r->targets),
@@ -211,7 +211,9 @@ static void on_resolved(struct run *r)
         return;
     struct errmsg msg = r->resolve_msg;
     enum err e = r->resolve_err;
-    bool policy = e == ERR_OK && (e = run_targets_admit(r->targets, &msg)) != ERR_OK;
+    bool policy = false;
+    if (e == ERR_OK)
+        e = run_targets_admit(r->targets, &policy, &msg);
     if (e == ERR_OK)
         e = check_ports(r, &msg);
     if (e != ERR_OK) {

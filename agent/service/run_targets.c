@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/service/run_targets.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "agent/client/tls_context.h"
 #include "common/mem.h"
+#include "proto/plan_route.h"
 
 struct run_target {
-    char *host, *port;
-    struct policy policy; /* with the host bound: the guard asks it */
+    struct route route;
+    int family;
+    struct policy policy; /* with the name bound: the guard asks it */
     struct tls_context *tls;
     struct target target;
+    struct run_target *behind; /* whom a proxy is asked for: the policy must allow that as well */
+    char tunnel[280];          /* "HOST:PORT" for CONNECT; empty = none */
 };
 
 struct run_targets {
@@ -18,16 +25,55 @@ struct run_targets {
     struct run_target *each;
     const struct target **items;
     struct targets list;
+    struct target_addr *sources;
+    size_t n_sources;
 };
+
+/* --- from the plan ---------------------------------------------------------------------------- */
+
+/* A rule for a name speaks of the addresses that its owner gives it: those that the plan chooses
+ * must be allowed as addresses. */
+static void bind_policy(struct run_target *t, const struct policy *policy)
+{
+    bool named = !t->route.fixed && t->route.unix_path == NULL;
+    t->policy = *policy;
+    policy_bind(&t->policy, named ? t->route.host : "");
+}
+
+static void look_behind(struct run_target *t, const struct url_parts *u,
+                        const struct policy *policy)
+{
+    struct run_target *b = mem_calloc(1, sizeof *b);
+    snprintf(b->route.host, sizeof b->route.host, "%s", u->host);
+    snprintf(b->route.port, sizeof b->route.port, "%s", u->port);
+    b->family = AF_UNSPEC;
+    bind_policy(b, policy);
+    t->behind = b;
+}
 
 static enum err take(struct run_target *t, const struct plan *plan, const struct url_parts *u,
                      const struct policy *policy, struct errmsg *msg)
 {
-    t->host = mem_strdup(u->host);
-    t->port = mem_strdup(u->port);
-    t->policy = *policy;
-    policy_bind(&t->policy, u->host);
+    plan_route(plan, u->host, u->port, &t->route);
+    t->family = plan->ipv4 ? AF_INET : plan->ipv6 ? AF_INET6 : AF_UNSPEC;
+    bind_policy(t, policy);
+    if (t->route.proxy && !policy->any)
+        look_behind(t, u, policy);
+    if (t->route.proxy && u->tls)
+        snprintf(t->tunnel, sizeof t->tunnel, u->ipv6_literal ? "[%s]:%s" : "%s:%s", u->host,
+                 u->port);
     return u->tls ? tls_context_new(plan, u, &t->tls, msg) : ERR_OK;
+}
+
+/* The plan was checked: all of them are addresses. */
+static void take_sources(struct run_targets *t, const struct plan *plan)
+{
+    if (plan->source_ip.n == 0)
+        return;
+    t->sources = mem_calloc(plan->source_ip.n * TARGET_ADDRS_MAX, sizeof *t->sources);
+    for (size_t i = 0; i < plan->source_ip.n; i++)
+        t->n_sources += target_parse_addresses(plan->source_ip.items[i], "0",
+                                               &t->sources[t->n_sources], TARGET_ADDRS_MAX);
 }
 
 enum err run_targets_new(const struct plan *plan, const struct reqset *requests,
@@ -37,6 +83,7 @@ enum err run_targets_new(const struct plan *plan, const struct reqset *requests,
     t->n = requests->n_origins;
     t->each = mem_calloc(t->n, sizeof *t->each);
     t->items = mem_calloc(t->n, sizeof *t->items);
+    take_sources(t, plan);
     enum err e = ERR_OK;
     for (size_t i = 0; i < t->n && e == ERR_OK; i++)
         e = take(&t->each[i], plan, &requests->origins[i], policy, msg);
@@ -54,36 +101,91 @@ void run_targets_free(struct run_targets *t)
         return;
     for (size_t i = 0; i < t->n; i++) {
         tls_context_free(t->each[i].tls);
-        mem_free(t->each[i].host);
-        mem_free(t->each[i].port);
+        mem_free(t->each[i].behind);
     }
+    mem_free(t->sources);
     mem_free(t->items);
     mem_free(t->each);
     mem_free(t);
+}
+
+/* --- looked up -------------------------------------------------------------------------------- */
+
+static enum err resolve(struct run_target *t, struct errmsg *msg)
+{
+    enum err e = target_route(&t->route, t->family, &t->target, msg);
+    return e == ERR_OK && t->behind != NULL ? resolve(t->behind, msg) : e;
 }
 
 enum err run_targets_resolve(struct run_targets *t, struct errmsg *msg)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < t->n && e == ERR_OK; i++)
-        e = target_resolve(t->each[i].host, t->each[i].port, &t->each[i].target, msg);
+        e = resolve(&t->each[i], msg);
     return e;
 }
 
-enum err run_targets_admit(struct run_targets *t, struct errmsg *msg)
+/* --- admitted --------------------------------------------------------------------------------- */
+
+static int try_source(const struct target_addr *a)
+{
+    int fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    int error = bind(fd, (const struct sockaddr *)&a->sa, a->len) == 0 ? 0 : errno;
+    close(fd);
+    return error;
+}
+
+/* Is each of them an address of this host, and one at least of the target's family? */
+static enum err check_sources(const struct run_targets *t, const struct target *target,
+                              struct errmsg *msg)
+{
+    bool fits = t->n_sources == 0;
+    for (size_t i = 0; i < t->n_sources; i++) {
+        char text[TARGET_TEXT];
+        int error = try_source(&t->sources[i]);
+        target_addr_text(&t->sources[i], text, sizeof text);
+        if (error != 0)
+            return errmsg_set(msg, ERR_REFUSED, "--source-ip %.*s: %s",
+                              (int)(strrchr(text, ':') - text), text, strerror(error));
+        fits = fits || t->sources[i].sa.ss_family == target->addrs[0].sa.ss_family;
+    }
+    if (fits)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_REFUSED, "--source-ip has no address of the family of %s",
+                      target->text);
+}
+
+static enum err admit(const struct run_targets *t, struct run_target *one, bool *policy,
+                      struct errmsg *msg)
+{
+    enum err e = policy_check(&one->policy, &one->target, msg);
+    if (e == ERR_OK && one->behind != NULL)
+        e = policy_check(&one->behind->policy, &one->behind->target, msg);
+    *policy = e != ERR_OK;
+    return e == ERR_OK ? check_sources(t, &one->target, msg) : e;
+}
+
+enum err run_targets_admit(struct run_targets *t, bool *policy, struct errmsg *msg)
 {
     for (size_t i = 0; i < t->n; i++) {
         struct run_target *one = &t->each[i];
-        enum err e = policy_check(&one->policy, &one->target, msg);
+        enum err e = admit(t, one, policy, msg);
         if (e != ERR_OK)
             return e;
         one->target.guard = policy_guard(&one->policy);
         one->target.tls = one->tls;
+        one->target.tunnel = one->tunnel[0] != '\0' ? one->tunnel : NULL;
+        one->target.sources = t->sources;
+        one->target.n_sources = t->n_sources;
         t->items[i] = &one->target;
     }
     t->list = (struct targets){t->n, t->items};
     return ERR_OK;
 }
+
+/* --- what others want to know ----------------------------------------------------------------- */
 
 const struct targets *run_targets_list(const struct run_targets *t)
 {
@@ -96,14 +198,19 @@ uint64_t run_targets_addresses(const struct run_targets *t)
     for (size_t i = 1; i < t->n; i++)
         if (t->each[i].target.n < least)
             least = t->each[i].target.n;
-    return least;
+    return least * (t->n_sources > 0 ? t->n_sources : 1);
+}
+
+bool run_targets_use_ports(const struct run_targets *t)
+{
+    return t->each[0].route.unix_path == NULL;
 }
 
 bool run_targets_here(const struct run_targets *t)
 {
     struct policy loopback;
     policy_loopback_only(&loopback);
-    for (size_t i = 0; i < t->n; i++)
+    for (size_t i = 0; i < t->n && run_targets_use_ports(t); i++)
         if (policy_check(&loopback, &t->each[i].target, NULL) != ERR_OK)
             return false;
     return true;

@@ -29,14 +29,18 @@ void run_targets_free(struct run_targets *t);
 /* Looks all names up; blocks as long as the resolver does, so on a thread of its own, which is the
  * only one to look at t meanwhile. */
 enum err run_targets_resolve(struct run_targets *t, struct errmsg *msg) MUST_CHECK;
-/* May they all be reached, by this agent's policy? From then on every connect asks it again. */
-enum err run_targets_admit(struct run_targets *t, struct errmsg *msg) MUST_CHECK;
+/* May they all be reached, by this agent's policy? From then on every connect asks it again. On an
+ * error *policy says whether it was that, or something else that the host lacks. */
+enum err run_targets_admit(struct run_targets *t, bool *policy, struct errmsg *msg) MUST_CHECK;
 
 /* For the workers; valid once admitted. */
 const struct targets *run_targets_list(const struct run_targets *t);
-/* Addresses of the target that has the fewest. */
+/* Pairs of a source and a target address, of the target that has the fewest: each pair has all
+ * local ports. */
 uint64_t run_targets_addresses(const struct run_targets *t);
-/* Are they all loopback addresses? */
+/* Not so with a UNIX socket. */
+bool run_targets_use_ports(const struct run_targets *t);
+/* Are they all on this host, by their addresses? */
 bool run_targets_here(const struct run_targets *t);
 /* "127.0.0.1:8080", of the first one; with more of them " and N more" follows. */
 void run_targets_text(const struct run_targets *t, char *buf, size_t cap);

@@ -95,7 +95,7 @@ static enum err spawn(struct local_agents *l, uint32_t i, const char *program, s
     clean_environment();
     setpgid(0, 0); /* Ctrl-C reaches the controller only; it stops the agents itself */
     execlp(program, "hammer-agent", "--once", "--listen", url, "--name", name, "--port-file", ready,
-           "--allow-target", "any", (char *)NULL);
+           "--allow-target", "any", "--allow-target", "unix:*", (char *)NULL);
     fprintf(stderr, "hammer-ctl: cannot execute %s: %s\n", program, strerror(errno));
     _exit(127);
 }
