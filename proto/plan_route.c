@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "common/clock.h"
+#include "common/redact.h"
 #include "proto/url.h"
 
 /* One field of "HOST:PORT:...": an IPv6 host stands in brackets. Borrowed. */
@@ -150,16 +151,18 @@ static bool fits_detour(const char *item)
 static enum err check_proxy(const struct plan *p, struct errmsg *msg)
 {
     struct url_parts u;
+    char shown[2 * UNITS_SHOWN]; /* it may have a password */
     if (p->proxy == NULL)
         return ERR_OK;
     if (p->unix_socket != NULL)
         return errmsg_set(msg, ERR_INVALID,
                           "--proxy with --unix-socket: accepted is one of the two");
+    redact_url(p->proxy, shown, sizeof shown);
     if (strncasecmp(p->proxy, "https://", 8) == 0 || url_parse(p->proxy, &u, NULL) != ERR_OK)
-        return refuse("proxy", p->proxy, msg);
+        return refuse("proxy", shown, msg);
     bool bare = strcmp(u.path_query, "/") == 0;
     url_clear(&u);
-    return bare ? ERR_OK : refuse("proxy", p->proxy, msg);
+    return bare ? ERR_OK : refuse("proxy", shown, msg);
 }
 
 static enum err check_unix(const struct plan *p, struct errmsg *msg)

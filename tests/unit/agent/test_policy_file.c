@@ -98,8 +98,8 @@ static const struct {
     {"- a\n", "p.yml:1:1: accepted is a mapping of rules, such as max_rate: 1000"},
     {"max_rate", "p.yml:1:1: accepted is a mapping"},
     {"max_rate: 1\nmax_rat: 5\n",
-     "p.yml:2:1: unknown key max_rat: accepted are targets, deny, max_rate, max_connections, "
-     "max_duration, max_body, methods, scripts"},
+     "p.yml:2:1: unknown key max_rat: accepted are targets, unix, deny, max_rate, "
+     "max_connections, max_duration, max_body, methods, scripts"},
     {"max_rate: 1\nmax_body: 2\nmax_rate: 1\n", "p.yml:3:1: max_rate is given a second time"},
     {"[a]: 1\n", "p.yml:1:1: a list as a key"},
     {"'': 1\n", "unknown key \"\""},
@@ -159,6 +159,9 @@ static const struct {
     {"targets: [{cidr: 10.0.0.1, ports: []}]\n", "ports is empty"},
     {"targets: [{cidr: 10.0.0.1, ports: {80: 1}}]\n", "ports is a mapping"},
     {"deny: [any]\n", "p.yml:1:8: deny: any: accepted is a list of addresses and ADDRESS/BITS"},
+    {"unix: [run/app]\n", "p.yml:1:8: unix: run/app: accepted is a list of absolute paths"},
+    {"unix: ['*']\n", "unix: *: accepted is a list of absolute paths of UNIX sockets"},
+    {"unix: [/1, /2, /3, /4, /5, /6, /7, /8, /9]\n", "accepted"},
     {"deny: 10.0.0.0/8\n", "deny: 10.0.0.0/8: accepted is a list"},
     {"deny: [10.0.0.1/8]\n", "accepted is 10.0.0.0/8"},
     {"max_rate: 1\n---\nmax_rate: 2\n", "p.yml:3:1: a second document: accepted is one"},
