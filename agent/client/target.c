@@ -127,6 +127,22 @@ enum err target_resolve(const char *host, const char *port, struct target *out, 
     return target_route(&r, AF_UNSPEC, out, msg);
 }
 
+static bool has(const struct target *t, const struct target_addr *a)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->addrs[i].len == a->len && memcmp(&t->addrs[i].sa, &a->sa, a->len) == 0)
+            return true;
+    return false;
+}
+
+bool target_same_addresses(const struct target *a, const struct target *b)
+{
+    bool same = a->n == b->n;
+    for (size_t i = 0; i < a->n && same; i++)
+        same = has(b, &a->addrs[i]);
+    return same;
+}
+
 bool target_allows(const struct target *t, const struct sockaddr *sa)
 {
     if (t->guard.allows != NULL)

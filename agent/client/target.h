@@ -2,6 +2,7 @@
 #ifndef HAMMER_AGENT_TARGET_H
 #define HAMMER_AGENT_TARGET_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,8 +40,11 @@ struct target {
     size_t n;
     const struct target_addr *sources; /* connections come from these in turn; borrowed */
     size_t n_sources;                  /* 0 = the kernel chooses */
-    const char *tunnel;     /* "HOST:PORT" that a proxy is asked for by CONNECT first; NULL = none.
-                               Borrowed */
+    const char *tunnel; /* "HOST:PORT" that a proxy is asked for by CONNECT first; NULL = none.
+                           Borrowed */
+    /* Where connections that are opened from now on go, when the name was looked up again; NULL =
+     * here. Changed by the main thread; what was here once stays as long as the target. */
+    _Atomic(const struct target *) newer;
     char text[TARGET_TEXT]; /* first address, "127.0.0.1:8080", "[::1]:8080" */
 };
 
@@ -60,6 +64,14 @@ enum err target_route(const struct route *r, int family, struct target *out,
 /* "192.0.2.7,2001:db8::1" as addresses without a port, at most TARGET_ADDRS_MAX; how many. */
 size_t target_parse_addresses(const char *list, const char *port, struct target_addr *out,
                               size_t max);
+/* The target itself, or what has taken its place. Any thread. */
+static inline const struct target *target_now(const struct target *t)
+{
+    const struct target *newer = atomic_load_explicit(&t->newer, memory_order_acquire);
+    return newer != NULL ? newer : t;
+}
+/* Have they the same addresses, in whatever order? */
+bool target_same_addresses(const struct target *a, const struct target *b);
 /* Asks the guard. Without one no link-local or metadata address is allowed (netaddr_reserved). */
 bool target_allows(const struct target *t, const struct sockaddr *sa);
 /* "192.0.2.7:80", "[2001:db8::1]:80" */

@@ -13,6 +13,7 @@
 #include "agent/engine/spin.h"
 #include "agent/engine/worker.h"
 #include "agent/service/policy_caps.h"
+#include "agent/service/refresh.h"
 #include "agent/service/resolving.h"
 #include "agent/service/run_targets.h"
 #include "common/clock.h"
@@ -59,6 +60,7 @@ struct progress {
 
 struct run {
     struct sm sm;
+    struct loop *loop;
     run_fn fn;
     void *arg;
     struct policy policy; /* as it was at PREPARE */
@@ -68,6 +70,7 @@ struct run {
     struct plan_part part;
     struct reqset *requests;
     struct run_targets *targets;
+    struct refresh *refresh; /* NULL = names are not looked up again */
     struct mailbox *reports;
 
     pthread_t resolver;
@@ -224,6 +227,8 @@ static void on_resolved(struct run *r)
     r->spin_ns = choose_spin(r);
     for (uint32_t i = 0; i < r->n_workers && e == ERR_OK; i++)
         e = worker_begin(r, i, &msg);
+    if (e == ERR_OK && r->plan.dns_refresh_ns > 0 && run_targets_names(r->targets) > 0)
+        e = refresh_new(r->loop, r->targets, r->plan.dns_refresh_ns, &r->refresh, &msg);
     if (e != ERR_OK)
         refuse(r, msg.text, false);
 }
@@ -231,6 +236,7 @@ static void on_resolved(struct run *r)
 static void release(struct run *r)
 {
     plan_clear(&r->plan);
+    refresh_free(r->refresh);
     reqset_free(r->requests);
     run_targets_free(r->targets);
     snapshot_free(r->total);
@@ -248,6 +254,7 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     r->arg = arg;
     r->policy = *env->policy;
     r->among = env->resolving;
+    r->loop = env->loop;
     if (env->placement != NULL)
         r->placement = *env->placement;
     r->part = *part;
@@ -380,6 +387,7 @@ static void emit(struct run *r, uint64_t until)
             STAILQ_INSERT_TAIL(&rest, l, link);
     }
     STAILQ_CONCAT(&r->waiting, &rest);
+    refresh_take(r->refresh, snapshot_series(s, 0, ""), snapshot_series(r->total, 0, ""));
     s->from_ns = r->emitted * r->plan.interval_ns;
     s->to_ns = final ? r->last_to_ns : until * r->plan.interval_ns;
     if (s->to_ns < s->from_ns)

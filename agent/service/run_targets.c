@@ -18,6 +18,16 @@ struct run_target {
     struct target target;
     struct run_target *behind; /* whom a proxy is asked for: the policy must allow that as well */
     char tunnel[280];          /* "HOST:PORT" for CONNECT; empty = none */
+    struct sighting *seen;     /* other sets of addresses that the name has had */
+};
+
+/* Sets of one name, as different ones as there may be: a worker may use each of them for as long as
+ * the run lasts. */
+#define SIGHTINGS_MAX 1000
+
+struct sighting {
+    struct sighting *next;
+    struct target target;
 };
 
 struct run_targets {
@@ -95,6 +105,15 @@ enum err run_targets_new(const struct plan *plan, const struct reqset *requests,
     return ERR_OK;
 }
 
+static void free_sightings(struct run_target *t)
+{
+    struct sighting *s;
+    while ((s = t->seen) != NULL) {
+        t->seen = s->next;
+        mem_free(s);
+    }
+}
+
 void run_targets_free(struct run_targets *t)
 {
     if (t == NULL)
@@ -102,6 +121,7 @@ void run_targets_free(struct run_targets *t)
     for (size_t i = 0; i < t->n; i++) {
         tls_context_free(t->each[i].tls);
         mem_free(t->each[i].behind);
+        free_sightings(&t->each[i]);
     }
     mem_free(t->sources);
     mem_free(t->items);
@@ -182,6 +202,71 @@ enum err run_targets_admit(struct run_targets *t, bool *policy, struct errmsg *m
         t->items[i] = &one->target;
     }
     t->list = (struct targets){t->n, t->items};
+    return ERR_OK;
+}
+
+/* --- looked up again -------------------------------------------------------------------------- */
+
+static bool has_name(const struct run_target *t)
+{
+    return !t->route.fixed && t->route.unix_path == NULL;
+}
+
+size_t run_targets_names(const struct run_targets *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++)
+        n += has_name(&t->each[i]);
+    return n;
+}
+
+void run_targets_name(const struct run_targets *t, size_t i, struct run_target_name *out)
+{
+    size_t k = 0;
+    while (!has_name(&t->each[k]) || i-- > 0)
+        k++;
+    *out = (struct run_target_name){
+        .target = k, .route = t->each[k].route, .family = t->each[k].family};
+}
+
+/* NULL = too many. */
+static const struct target *sight(struct run_target *t, const struct target *found)
+{
+    size_t n = 0;
+    struct sighting *s;
+    for (s = t->seen; s != NULL; s = s->next, n++)
+        if (target_same_addresses(&s->target, found))
+            return &s->target;
+    if (n == SIGHTINGS_MAX)
+        return NULL;
+    s = mem_calloc(1, sizeof *s);
+    s->target = t->target; /* but for the addresses the same */
+    s->target.n = found->n;
+    memcpy(s->target.addrs, found->addrs, sizeof found->addrs);
+    memcpy(s->target.text, found->text, sizeof found->text);
+    s->next = t->seen;
+    t->seen = s;
+    return &s->target;
+}
+
+enum err run_targets_adopt(struct run_targets *t, size_t target, const struct target *found,
+                           struct errmsg *msg)
+{
+    struct run_target *one = &t->each[target];
+    if (target_same_addresses(target_now(&one->target), found))
+        return ERR_OK;
+    enum err e = policy_check(&one->policy, found, msg);
+    if (e != ERR_OK)
+        return e;
+    const struct target *now = NULL;
+    if (!target_same_addresses(&one->target, found)) {
+        now = sight(one, found);
+        if (now == NULL)
+            return errmsg_set(msg, ERR_TOO_BIG,
+                              "%s has had %d sets of addresses in this run, and has another one",
+                              one->route.host, SIGHTINGS_MAX);
+    }
+    atomic_store_explicit(&one->target.newer, now, memory_order_release);
     return ERR_OK;
 }
 

@@ -33,6 +33,20 @@ enum err run_targets_resolve(struct run_targets *t, struct errmsg *msg) MUST_CHE
  * error *policy says whether it was that, or something else that the host lacks. */
 enum err run_targets_admit(struct run_targets *t, bool *policy, struct errmsg *msg) MUST_CHECK;
 
+/* What has to be asked for again to find a target's addresses of today. */
+struct run_target_name {
+    size_t target;
+    struct route route;
+    int family;
+};
+/* Names, not fixed addresses or sockets. */
+size_t run_targets_names(const struct run_targets *t);
+void run_targets_name(const struct run_targets *t, size_t i, struct run_target_name *out);
+/* That target has these addresses now; the workers see them at their next connect. ERR_REFUSED: the
+ * policy forbids one of them; ERR_TOO_BIG: it has changed too often. Then the old ones stay. */
+enum err run_targets_adopt(struct run_targets *t, size_t target, const struct target *found,
+                           struct errmsg *msg) MUST_CHECK;
+
 /* For the workers; valid once admitted. */
 const struct targets *run_targets_list(const struct run_targets *t);
 /* Pairs of a source and a target address, of the target that has the fewest: each pair has all
