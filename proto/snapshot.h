@@ -18,6 +18,8 @@
  */
 
 #define SNAPSHOT_SERIES_MAX 64
+/* Of the requests that were due in the warm-up: in no figure but their own. */
+#define SERIES_STAGE_WARMUP UINT32_MAX
 #define SNAPSHOT_STATUS_MIN 100
 #define SNAPSHOT_STATUS_MAX 599
 #define SNAPSHOT_ERRORS_MAX 32 /* different texts, the first by strcmp; the rest: errors_other */

@@ -54,9 +54,13 @@ struct client_result {
     int error;    /* errno, or enum h1_error for OUTCOME_PROTOCOL, or a code of tls_error.h, 0 = end
                      of file / none */
     uint64_t tag; /* as submitted */
-    uint64_t due_ns;     /* as submitted, monotonic */
-    uint64_t sent_ns;    /* just before the first byte was handed to the kernel (last attempt) */
-    uint64_t done_ns;    /* last byte of the response read; or when it failed */
+    uint64_t due_ns;  /* as submitted, monotonic */
+    uint64_t sent_ns; /* just before the first byte was handed to the kernel (last attempt) */
+    uint64_t done_ns; /* last byte of the response read; or when it failed */
+    /* With client_rules.phases, of a complete response; 0 = unknown. sent <= written <= first byte
+     * <= done, but a response may begin before its request was written whole. */
+    uint64_t written_ns;    /* the last byte of the request was handed to the kernel */
+    uint64_t first_byte_ns; /* the first byte of the response was read */
     uint64_t receive_ns; /* read - arrival in the kernel (SO_TIMESTAMPNS); UINT64_MAX = unknown */
     uint32_t attempts;   /* 1, or 2 after a retry on a fresh connection */
 };
@@ -64,6 +68,7 @@ struct client_result {
 /* What happened on a connection, counted by the recorder. */
 struct client_traffic {
     uint64_t bytes_in, bytes_out, connects, retries;
+    uint64_t reused, head_bytes, body_bytes; /* see counters.h */
 };
 
 /* How connections are opened and used; zeroed = all are opened before the start and kept. */
@@ -91,6 +96,8 @@ struct client_env {
     void (*lost)(void *arg, uint64_t now_ns);  /* idle just shrank, and nothing was submitted */
     void (*fault)(void *arg, enum client_fault f, int code);
     void (*shaken)(void *arg, const struct conn_handshake *h); /* a handshake succeeded */
+    /* With client_rules.phases: a TCP connection is established, so long after connect(). */
+    void (*opened)(void *arg, uint64_t took_ns);
 };
 
 struct client_ops {

@@ -451,7 +451,7 @@ static void h1_traffic(void *self, struct client_traffic *into)
     into->bytes_out += own->bytes_out;
     into->connects += own->connects;
     into->retries += own->retries;
-    *own = (struct client_traffic){0, 0, 0, 0};
+    *own = (struct client_traffic){0};
 }
 
 static void h1_stop(void *self, uint64_t now_ns)

@@ -57,6 +57,8 @@ enum err reqset_new(const struct plan *p, struct reqset **out, struct errmsg *ms
     struct reqset *s = mem_calloc(1, sizeof *s);
     s->requests = mem_calloc(n, sizeof *s->requests);
     s->origins = mem_calloc(REQSET_ORIGINS_MAX, sizeof *s->origins);
+    s->names = mem_calloc(1, sizeof *s->names);
+    s->names[s->n_names++] = mem_strdup("");
     enum err e = ERR_OK;
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         e = compile(s, p, i, msg);
@@ -76,6 +78,9 @@ void reqset_free(struct reqset *s)
         request_clear(&s->requests[i]);
     for (size_t i = 0; i < s->n_origins; i++)
         url_clear(&s->origins[i]);
+    for (size_t i = 0; i < s->n_names; i++)
+        mem_free(s->names[i]);
+    mem_free(s->names);
     mem_free(s->origins);
     mem_free(s->requests);
     mem_free(s);

@@ -23,6 +23,8 @@ struct reqset {
     struct request *requests;
     size_t n_origins;
     struct url_parts *origins; /* by request.origin */
+    size_t n_names;            /* different names, >= 1 */
+    char **names;              /* by request.name; "" = the only one without a name */
 };
 
 /* ERR_INVALID names the request and what is wrong with it; more than REQSET_ORIGINS_MAX origins. */

@@ -26,6 +26,7 @@ struct request {
     bool idempotent;  /* RFC 9110 section 9.2.2 */
     bool close_after; /* the plan's own "Connection: close" */
     uint32_t origin;  /* number of its target, see reqset.h */
+    uint32_t name;    /* number of its name in the report, see reqset.h */
     /* Test mode of the paired end-to-end test (URL_TEST_INDEX_ENV): "{i}" in the path is replaced
      * per request by the global index, REQUEST_INDEX_DIGITS wide, zero padded, in place.
      * SIZE_MAX = none. */

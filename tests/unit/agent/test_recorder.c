@@ -232,7 +232,8 @@ START_TEST(test_a_part_comes_home_clean)
         recorder_sent(r, 10, 20, false);
         recorder_result(r, &ok);
         recorder_result(r, &lost);
-        recorder_traffic(r, &(struct client_traffic){1, 2, 3, 4});
+        recorder_traffic(r, &(struct client_traffic){
+                                .bytes_in = 1, .bytes_out = 2, .connects = 3, .retries = 4});
         struct part *p = recorder_take(r, false);
         ck_assert_uint_eq(p->counters.scheduled, 2);
         ck_assert_uint_eq(p->counters.bytes_in, 1);
