@@ -17,6 +17,10 @@ typedef unsigned __int128 u128;
 #define DECIMALS_MAX  18 /* 10^18 fits 64 bits */
 #define RATE_DECIMALS 9
 
+#define PERCENT_DECIMALS 7
+#define PERCENT_PPB      UINT64_C(10000000)
+#define PERCENT_MAX      1000000
+
 struct unit {
     const char *name;
     uint64_t size;
@@ -306,7 +310,47 @@ enum err units_parse_count(const char *text, uint64_t *out, struct errmsg *msg)
                   "a whole number such as 10, 10k, 1.5k or 1M");
 }
 
+static enum err scan_percent(const char *text, uint64_t *ppb)
+{
+    struct decimal d;
+    const char *p = text;
+    enum err e = scan_decimal(&p, PERCENT_DECIMALS, &d);
+    if (e != ERR_OK)
+        return e;
+    if (*p == '%')
+        p++;
+    if (*p != '\0')
+        return ERR_INVALID;
+    if (d.whole > PERCENT_MAX)
+        return ERR_RANGE;
+    *ppb = d.whole * PERCENT_PPB + d.frac * power_of_ten(PERCENT_DECIMALS - d.digits);
+    return ERR_OK;
+}
+
+enum err units_parse_percent(const char *text, uint64_t *ppb, struct errmsg *msg)
+{
+    enum err e = scan_percent(text, ppb);
+    if (e == ERR_OK)
+        return ERR_OK;
+    const char *why = e == ERR_TOO_BIG ? "more than 7 decimals" : "";
+    return refuse(msg, e == ERR_RANGE ? e : ERR_INVALID, text, why,
+                  "a percentage such as 5% or 0.1%");
+}
+
 /* --- formatting --- */
+
+const char *units_format_percent(uint64_t ppb, char buf[UNITS_TEXT])
+{
+    uint64_t rest = ppb % PERCENT_PPB;
+    int digits = PERCENT_DECIMALS;
+    for (; rest > 0 && rest % 10 == 0; digits--)
+        rest /= 10;
+    if (rest == 0)
+        snprintf(buf, UNITS_TEXT, "%" PRIu64 "%%", ppb / PERCENT_PPB);
+    else
+        snprintf(buf, UNITS_TEXT, "%" PRIu64 ".%0*" PRIu64 "%%", ppb / PERCENT_PPB, digits, rest);
+    return buf;
+}
 
 const char *units_format_latency(uint64_t ns, char buf[UNITS_TEXT])
 {

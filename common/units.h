@@ -36,6 +36,10 @@ enum err units_parse_rate(const char *text, struct rate *out, struct errmsg *msg
 /* "10 10k 1.5k 1M" (powers of 1000); must come out whole. */
 enum err units_parse_count(const char *text, uint64_t *out, struct errmsg *msg) MUST_CHECK;
 
+/* "5%" "0.1%" "12.5" in parts per billion, 1 % = 10^7; the sign may be left out. At most 7 decimals
+ * and a million percent. */
+enum err units_parse_percent(const char *text, uint64_t *ppb, struct errmsg *msg) MUST_CHECK;
+
 /* Formatters write into buf (32 bytes are enough) and return it. */
 #define UNITS_TEXT 32
 /* wrk's shape: "255.60us" "182.19ms" "1.04s" "2.50m" "1.20h"; below 1 us "512ns". */
@@ -49,6 +53,8 @@ const char *units_format_bytes(double bytes, char buf[UNITS_TEXT]);
 /* A rate as the user would write it, exact and parseable: "2000/s" "0.1/s" "20/m" "1/h", and "1/7s"
  * (one in seven seconds) when it has no short form. */
 const char *units_format_rate(const struct rate *r, char buf[UNITS_TEXT]);
+/* Parts per billion as units_parse_percent takes them: "12.5%". */
+const char *units_format_percent(uint64_t ppb, char buf[UNITS_TEXT]);
 /* "2026-11-30T19:08:19Z" of ns since 1970; "" where there is no such date. */
 const char *units_format_utc(uint64_t wall_ns, char buf[UNITS_TEXT]);
 

@@ -156,3 +156,26 @@ uint64_t arrivals_until(uint64_t seed, arrivals_place place)
         n += point(key, &s, k) <= rest;
     return n;
 }
+
+/* --- jitter ------------------------------------------------------------------------------------
+ */
+
+#define BILLION UINT64_C(1000000000)
+
+static uint64_t jitter_key(uint64_t seed)
+{
+    return mix(seed + UINT64_C(0x6a09e667f3bcc909)); /* not the keys of the tree */
+}
+
+arrivals_place arrivals_jittered_at(uint64_t seed, uint32_t jitter, uint64_t i)
+{
+    uint64_t u = draw(jitter_key(seed), i) >> (64 - ARRIVALS_FRACTION);
+    return ((arrivals_place)i << ARRIVALS_FRACTION) + u * jitter / BILLION;
+}
+
+/* Those below the place's whole part are before it, those above are behind it. */
+uint64_t arrivals_jittered_until(uint64_t seed, uint32_t jitter, arrivals_place place)
+{
+    uint64_t whole = (uint64_t)(place >> ARRIVALS_FRACTION);
+    return whole + (arrivals_jittered_at(seed, jitter, whole) <= place);
+}

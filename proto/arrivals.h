@@ -5,7 +5,9 @@
 #include <stdint.h>
 
 /*
- * PURE: a Poisson process of rate 1, as random as its seed and the same on every machine: where is
+ * PURE: where requests are that come at random, with one a unit on average.
+ *
+ * A Poisson process of rate 1, as random as its seed and the same on every machine: where is
  * arrival i, and how many are there up to a place? Each answer is found from the seed and the
  * number alone, whoever asks and in whatever order: no stream is walked, so that agents and threads
  * that own every k-th arrival pay for their own only. Integers and hashes, no floating point.
@@ -24,5 +26,12 @@ typedef unsigned __int128 arrivals_place; /* in 2^-32 units */
 arrivals_place arrivals_at(uint64_t seed, uint64_t i);
 /* How many arrivals are at or before the place: the exact inverse. */
 uint64_t arrivals_until(uint64_t seed, arrivals_place place);
+
+/*
+ * Evenly spaced, but each pushed back at random by less than `jitter` parts per billion of the
+ * distance, at most 10^9: arrival i is at i + u(i) * jitter with u in [0, 1). The order stays.
+ */
+arrivals_place arrivals_jittered_at(uint64_t seed, uint32_t jitter, uint64_t i);
+uint64_t arrivals_jittered_until(uint64_t seed, uint32_t jitter, arrivals_place place);
 
 #endif

@@ -87,6 +87,7 @@ struct plan {
     uint32_t arrivals; /* enum plan_arrivals */
     uint64_t seed;     /* of what is random */
     bool seed_set;
+    uint32_t jitter;   /* of evenly spaced arrivals, parts per billion of the distance */
     uint32_t n_stages; /* 0 = the rate is constant */
     struct stage stages[PROFILE_STAGES_MAX];
     struct plan_entry *entries; /* owned; NULL = the plan has one request: its own */
@@ -144,6 +145,10 @@ void plan_request_at(const struct plan *p, size_t i, struct plan_request *out);
 
 enum err plan_parse_arrivals(const struct option_row *row, const char *value, void *target,
                              struct errmsg *msg);
+enum err plan_parse_jitter(const struct option_row *row, const char *value, void *target,
+                           struct errmsg *msg);
+/* Does anything of the plan depend on the seed? */
+bool plan_is_random(const struct plan *p);
 enum err plan_check_arrivals(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 const char *plan_arrivals_name(const struct plan *p); /* "constant" "poisson" */
 

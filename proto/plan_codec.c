@@ -55,6 +55,7 @@ static const struct wire_field scalars[] = {
     LATER(15, WIRE_BOOL, tls_no_resume),
     LATER(16, WIRE_U32, arrivals),
     LATER(17, WIRE_U64, seed),
+    LATER(20, WIRE_U32, jitter),
     LATER(44, WIRE_BOOL, ipv4),
     LATER(45, WIRE_BOOL, ipv6),
     LATER(46, WIRE_U64, dns_refresh_ns),

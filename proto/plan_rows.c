@@ -116,8 +116,18 @@ static const struct option_row rows[] = {
      .min = 0,
      .max = UINT64_MAX - 1,
      .meta = "N",
-     .text = "of --arrivals poisson: the same seed is the same arrivals, on any number of agents "
-             "(default: 1)"},
+     .text = "of what is random (--arrivals poisson, --jitter): the same seed is the same load, on "
+             "any number of agents (default: 1)"},
+    {.name = "jitter",
+     .aliases = "",
+     .type = OPTION_CUSTOM,
+     AT(jitter),
+     .parse = plan_parse_jitter,
+     .accepted = "a percentage from 0 to 100 such as 20%",
+     .meta = "PERCENT",
+     .text =
+         "send each request late by a random part of the distance to the next one, at most this "
+         "much of it; the order and the rate stay (default: 0)"},
     {.name = "requests",
      .aliases = "-n",
      .type = OPTION_COUNT,

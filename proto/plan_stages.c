@@ -6,10 +6,11 @@
 #include "common/clock.h"
 #include "proto/plan.h"
 
-/* --stages and --arrivals: from the user's text and back, and what follows from it for the rest of
- * the plan. */
+/* --stages, --arrivals and --jitter: from the user's text and back, and what follows from it for
+ * the rest of the plan. */
 
-#define YEAR_NS (UINT64_C(365) * 24 * 3600 * NS_PER_SEC)
+#define JITTER_MAX 1000000000
+#define YEAR_NS    (UINT64_C(365) * 24 * 3600 * NS_PER_SEC)
 
 /* --- text -------------------------------------------------------------------------------------
  */
@@ -143,6 +144,46 @@ const char *plan_arrivals_name(const struct plan *p)
     return arrivals_names[p->arrivals == PLAN_POISSON];
 }
 
+enum err plan_parse_jitter(const struct option_row *row, const char *value, void *target,
+                           struct errmsg *msg)
+{
+    (void)row, (void)msg; /* the row says what is accepted */
+    uint64_t ppb;
+    enum err e = units_parse_percent(value, &ppb, NULL);
+    if (e == ERR_OK && ppb > JITTER_MAX)
+        e = ERR_RANGE;
+    if (e == ERR_OK)
+        ((struct plan *)target)->jitter = (uint32_t)ppb;
+    return e;
+}
+
+bool plan_is_random(const struct plan *p)
+{
+    return p->arrivals == PLAN_POISSON || p->jitter > 0;
+}
+
+static enum err check_jitter(const struct plan *p, struct errmsg *msg)
+{
+    char text[UNITS_TEXT];
+    if (p->jitter == 0)
+        return ERR_OK;
+    units_format_percent(p->jitter, text);
+    if (p->jitter > JITTER_MAX)
+        return errmsg_set(msg, ERR_RANGE, "--jitter %s: accepted is a percentage from 0 to 100",
+                          text);
+    if (p->rate.num == 0)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--jitter %s without a rate: in a closed loop nothing is due at an "
+                          "instant; accepted is with -r/--rate or --stages",
+                          text);
+    if (p->arrivals == PLAN_POISSON)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--jitter %s with --arrivals poisson: those are random already; accepted "
+                          "is one of the two",
+                          text);
+    return ERR_OK;
+}
+
 enum err plan_check_arrivals(const struct plan *p, struct errmsg *msg)
 {
     if (p->arrivals > PLAN_POISSON)
@@ -153,11 +194,13 @@ enum err plan_check_arrivals(const struct plan *p, struct errmsg *msg)
             msg, ERR_INVALID,
             "--arrivals poisson without a rate: in a closed loop nothing is due at an "
             "instant; accepted is with -r/--rate or --stages");
-    if (p->seed_set && p->arrivals != PLAN_POISSON)
+    enum err e = check_jitter(p, msg);
+    if (e == ERR_OK && p->seed_set && !plan_is_random(p))
         return errmsg_set(msg, ERR_INVALID,
-                          "--seed %" PRIu64 " without --arrivals poisson: nothing else is random",
+                          "--seed %" PRIu64
+                          " without --arrivals poisson or --jitter: nothing else is random",
                           p->seed);
-    return ERR_OK;
+    return e;
 }
 
 /* --- what follows ------------------------------------------------------------------------------
@@ -231,6 +274,8 @@ static enum err make_profile(const struct plan *p, struct profile *out, struct e
                                  : profile_constant(out, &p->rate, msg);
     if (e == ERR_OK && p->arrivals == PLAN_POISSON)
         profile_poisson(out, p->seed);
+    else if (e == ERR_OK && p->jitter > 0)
+        profile_jitter(out, p->seed, p->jitter);
     return e;
 }
 

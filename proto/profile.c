@@ -26,6 +26,7 @@ enum err profile_constant(struct profile *p, const struct rate *rate, struct err
     p->rate = *rate;
     p->plain = true;
     p->poisson = false;
+    p->jitter = 0;
     p->n = 0;
     return ERR_OK;
 }
@@ -129,6 +130,7 @@ enum err profile_stages(struct profile *p, const struct stage *stages, size_t n,
     }
     p->rate = stages[0].from;
     p->plain = p->poisson = false;
+    p->jitter = 0;
     p->n = 0;
     p->unit = UNITS * common; /* below 2^64 */
     p->total = p->end_ns = 0;
@@ -266,12 +268,26 @@ static uint64_t stages_until(const struct profile *p, uint64_t ns)
 
 #define PLACES_MAX (UINT64_C(1) << 62) /* requests; what is behind them is never due */
 
+static bool is_closed(const struct profile *p)
+{
+    return p->n == 0 && p->rate.num == 0;
+}
+
 void profile_poisson(struct profile *p, uint64_t seed)
 {
-    if (p->n == 0 && p->rate.num == 0)
+    if (is_closed(p))
         return;
     p->plain = false;
     p->poisson = true;
+    p->seed = seed;
+}
+
+void profile_jitter(struct profile *p, uint64_t seed, uint32_t jitter)
+{
+    if (is_closed(p))
+        return;
+    p->plain = false;
+    p->jitter = jitter;
     p->seed = seed;
 }
 
@@ -330,16 +346,21 @@ static arrivals_place place_reached(const struct profile *p, uint64_t ns)
 
 uint64_t profile_any_due(const struct profile *p, uint64_t i)
 {
-    if (!p->poisson)
+    if (!p->poisson && p->jitter == 0)
         return p->n == 0 ? profile_rate_due(&p->rate, i) : stages_due(p, i);
-    return i < PLACES_MAX ? place_due(p, arrivals_at(p->seed, i)) : UINT64_MAX;
+    if (i >= PLACES_MAX)
+        return UINT64_MAX;
+    return place_due(p, p->poisson ? arrivals_at(p->seed, i)
+                                   : arrivals_jittered_at(p->seed, p->jitter, i));
 }
 
 uint64_t profile_any_until(const struct profile *p, uint64_t ns)
 {
-    if (!p->poisson)
+    if (!p->poisson && p->jitter == 0)
         return p->n == 0 ? profile_rate_until(&p->rate, ns) : stages_until(p, ns);
-    return arrivals_until(p->seed, place_reached(p, ns));
+    arrivals_place place = place_reached(p, ns);
+    return p->poisson ? arrivals_until(p->seed, place)
+                      : arrivals_jittered_until(p->seed, p->jitter, place);
 }
 
 uint64_t profile_total(const struct profile *p)

@@ -23,7 +23,9 @@
  * no clock, no state: any thread.
  *
  * Requests may also come at random: request i is then due where N reaches the place of arrival i of
- * a Poisson process of rate 1 (arrivals.h), so that the rate is the mean one.
+ * a Poisson process of rate 1 (arrivals.h), so that the rate is the mean one; or where it reaches i
+ * and a random part of one more request, so that each is late by a part of the distance to the
+ * next.
  */
 
 #define PROFILE_STAGES_MAX 64
@@ -47,10 +49,11 @@ struct profile {
     struct rate rate; /* n == 0: the rate for ever; num 0 = no request has a due time */
     bool plain;       /* one rate, evenly spaced: the hot path */
     bool poisson;
-    uint32_t n;     /* stages; 0 = none */
-    uint64_t seed;  /* of the Poisson process */
-    uint64_t unit;  /* 2e9 times the common denominator of the rates */
-    uint64_t total; /* requests of all stages, evenly spaced */
+    uint32_t jitter; /* parts per billion of the distance; 0 = none */
+    uint32_t n;      /* stages; 0 = none */
+    uint64_t seed;   /* of what is random */
+    uint64_t unit;   /* 2e9 times the common denominator of the rates */
+    uint64_t total;  /* requests of all stages, evenly spaced */
     uint64_t end_ns;
     uint64_t whole, fraction; /* N(end) = whole + fraction / unit */
     struct profile_part parts[PROFILE_STAGES_MAX];
@@ -68,6 +71,9 @@ enum err profile_stages(struct profile *p, const struct stage *stages, size_t n,
 
 /* Makes what profile_constant or profile_stages made random; a closed loop stays what it is. */
 void profile_poisson(struct profile *p, uint64_t seed);
+
+/* Likewise with jitter: 1 to 10^9 parts per billion. */
+void profile_jitter(struct profile *p, uint64_t seed, uint32_t jitter);
 
 /* Requests of all stages; UINT64_MAX = no end. */
 uint64_t profile_total(const struct profile *p);

@@ -70,6 +70,8 @@ static void add_plan(json_t *j, const struct plan *p)
                         p->rate.num == 0 ? json_null() : text(units_format_rate(&p->rate, rate)));
     if (p->arrivals == PLAN_POISSON)
         json_object_set_new(j, "arrivals", text(plan_arrivals_name(p)));
+    if (p->jitter > 0)
+        json_object_set_new(j, "jitter", text(units_format_percent(p->jitter, rate)));
     if (p->n_stages > 0)
         json_object_set_new(j, "stages", stages(p));
     json_object_set_new(j, "duration", duration(p->duration_ns));

@@ -87,7 +87,7 @@ double figures_target(const struct result *r)
 {
     if (r->plan == NULL || r->plan->rate.num == 0)
         return 0;
-    if (r->plan->n_stages > 0 || r->plan->arrivals != PLAN_CONSTANT)
+    if (r->plan->n_stages > 0 || plan_is_random(r->plan))
         return scheduled_target(r);
     return (double)r->plan->rate.num / (double)r->plan->rate.den;
 }

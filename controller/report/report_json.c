@@ -122,7 +122,8 @@ static json_t *json_plan(const struct result *r, const struct report_options *op
     set(o, "rate", open ? json_string(units_format_rate(&p->rate, rate)) : NULL);
     set(o, "stages", json_stages(p));
     set(o, "arrivals", open ? json_string(plan_arrivals_name(p)) : NULL);
-    set(o, "seed", p->arrivals == PLAN_POISSON ? integer(p->seed) : NULL);
+    set(o, "seed", plan_is_random(p) ? integer(p->seed) : NULL);
+    set(o, "jitter_percent", real((double)p->jitter / 1e7));
     set(o, "duration_ns", integer(p->duration_ns));
     set(o, "requests", integer(p->requests));
     set(o, "timeout_ns", integer(p->timeout_ns));

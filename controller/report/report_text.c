@@ -43,6 +43,9 @@ static void write_load(const struct text *t, const struct plan *p)
         fprintf(t->out, "open loop @ %s", units_format_rate(&p->rate, text));
     if (p->arrivals == PLAN_POISSON)
         fprintf(t->out, ", Poisson arrivals (seed %" PRIu64 ")", p->seed);
+    if (p->jitter > 0)
+        fprintf(t->out, ", jitter %s (seed %" PRIu64 ")", units_format_percent(p->jitter, text),
+                p->seed);
     if (p->dispatch_quantum_ns > 0)
         fprintf(t->out, ", dispatch quantum %s",
                 units_format_duration(p->dispatch_quantum_ns, text));

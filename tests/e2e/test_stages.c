@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --stages and --arrivals: what reaches the server is the schedule, whoever sends it. */
+/* --stages, --arrivals and --jitter: what reaches the server is the schedule, whoever sends it. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,15 +32,24 @@ static void teardown(void)
     target_stop(&target);
 }
 
-static void make_profile(struct profile *p, bool poisson)
+enum arrivals {
+    EVEN,
+    POISSON,
+    JITTER,
+    ARRIVALS
+};
+
+static void make_profile(struct profile *p, enum arrivals how)
 {
     const struct stage stages[] = {{NS_PER_SEC / 2, {200, 1}, {200, 1}},
                                    {NS_PER_SEC, {100, 1}, {1000, 1}},
                                    {NS_PER_SEC / 2, {600, 1}, {0, 1}}};
     ck_assert_int_eq(profile_stages(p, stages, 3, NULL), ERR_OK);
     ck_assert_uint_eq(profile_total(p), REQUESTS);
-    if (poisson)
+    if (how == POISSON)
         profile_poisson(p, SEED);
+    if (how == JITTER)
+        profile_jitter(p, SEED, 1000000000);
 }
 
 /* One line: read_ns written_ns /r/INDEX status arrived_ns. */
@@ -76,7 +85,7 @@ static size_t count_near(const uint64_t arrived[MOST], const struct profile *p)
     return near;
 }
 
-static void check_report(const char *text, int64_t requests, bool poisson)
+static void check_report(const char *text, int64_t requests, enum arrivals how)
 {
     json_t *r = report_parse(text);
     report_check_ledger(r);
@@ -84,7 +93,7 @@ static void check_report(const char *text, int64_t requests, bool poisson)
     ck_assert_int_eq(report_int(r, "plan.duration_ns"), 2 * (int64_t)NS_PER_SEC);
     ck_assert_str_eq(report_text_at(r, "plan.rate"), "1000/s");
     ck_assert_str_eq(report_text_at(r, "plan.stages.1.stage"), "1s@100..1000");
-    ck_assert(poisson || json_real_value(report_at(r, "rate.target")) == REQUESTS / 2.0);
+    ck_assert(how == POISSON || json_real_value(report_at(r, "rate.target")) == REQUESTS / 2.0);
     const int64_t stages[] = {0, 1, 1, 2};
     for (size_t i = 0; i < 4; i++) {
         char stage[] = "timeline.0.stage", from[] = "timeline.0.from_ns";
@@ -99,9 +108,11 @@ static void check_report(const char *text, int64_t requests, bool poisson)
 START_TEST(test_the_server_sees_the_schedule)
 {
     static uint64_t arrived[MOST];
-    bool poisson = _i == 1;
+    static const char *const flag[ARRIVALS] = {"--arrivals=constant", "--arrivals=poisson",
+                                               "--jitter=100%"};
+    enum arrivals how = (enum arrivals)_i;
     struct profile profile;
-    make_profile(&profile, poisson);
+    make_profile(&profile, how);
     uint64_t n = profile_total(&profile);
     size_t near = 0;
     ck_assert_uint_le(n, MOST);
@@ -109,13 +120,23 @@ START_TEST(test_the_server_sees_the_schedule)
         struct process p;
         char url[160];
         snprintf(url, sizeof url, "%sr/{i}", target.url);
-        const char *args[] = {"run",      "--local", "2",  "--stages",
-                              STAGES,     "-c",      "20", "--interval",
-                              "500ms",    "--json",  url,  poisson ? "--arrivals=poisson" : NULL,
-                              "--seed=5", NULL};
+        const char *args[] = {"run",
+                              "--local",
+                              "2",
+                              "--stages",
+                              STAGES,
+                              "-c",
+                              "20",
+                              "--interval",
+                              "500ms",
+                              "--json",
+                              url,
+                              flag[how],
+                              how == EVEN ? NULL : "--seed=5",
+                              NULL};
         int code = process_run(&p, "hammer-ctl", args, 60000);
         ck_assert_msg(code == 0 || code == 4, "exit code %d: %.500s", code, p.err);
-        check_report(p.out, (int64_t)n, poisson);
+        check_report(p.out, (int64_t)n, how);
         process_end(&p);
         process_signal(&target.process, SIGTERM); /* writes its log */
         process_wait(&target.process, 10000);
@@ -189,7 +210,7 @@ int main(void)
     TCase *t = tcase_create("stages");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 240);
-    tcase_add_loop_test(t, test_the_server_sees_the_schedule, 0, 2);
+    tcase_add_loop_test(t, test_the_server_sees_the_schedule, 0, ARRIVALS);
     tcase_add_test(t, test_the_text_states_them);
     tcase_add_test(t, test_poisson_replays);
     tcase_add_test(t, test_a_count_ends_them_early);

@@ -163,6 +163,8 @@ static void random_stages(uint64_t *rng, struct profile *out)
     ck_assert_int_eq(profile_stages(out, stages, 2, NULL), ERR_OK);
     if (check_below(rng, 2) == 0)
         profile_poisson(out, check_random(rng));
+    else if (check_below(rng, 2) == 0)
+        profile_jitter(out, check_random(rng), 1 + (uint32_t)check_below(rng, 1000000000));
 }
 
 static struct pacer random_pacer(uint64_t *rng, uint64_t quantum_ns)

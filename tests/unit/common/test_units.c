@@ -226,6 +226,40 @@ struct text_case {
     const char *text;
 };
 
+START_TEST(test_percents)
+{
+    static const struct {
+        const char *text;
+        uint64_t ppb;
+        const char *back;
+    } good[] = {
+        {"5%", 50000000, "5%"},
+        {"5", 50000000, "5%"},
+        {"0.1%", 1000000, "0.1%"},
+        {"0", 0, "0%"},
+        {"12.50%", 125000000, "12.5%"},
+        {"0.0000001%", 1, "0.0000001%"},
+        {"100%", 1000000000, "100%"},
+        {"99.9999999", 999999999, "99.9999999%"},
+        {"1000000%", UINT64_C(10000000000000), "1000000%"},
+    };
+    static const char *const bad[] = {"",    "%",    "-1%", "+1",          "1%%", "1 %",
+                                      "1.%", "1e3%", ".5%", "0.00000001%", "x",   "1000001%"};
+    char text[UNITS_TEXT];
+    struct errmsg msg;
+    uint64_t ppb;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        ck_assert_int_eq(units_parse_percent(good[i].text, &ppb, &msg), ERR_OK);
+        ck_assert_uint_eq(ppb, good[i].ppb);
+        ck_assert_str_eq(units_format_percent(ppb, text), good[i].back);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_msg(units_parse_percent(bad[i], &ppb, &msg) != ERR_OK, "%s", bad[i]);
+        ck_assert_ptr_nonnull(strstr(msg.text, "accepted is a percentage such as 5% or 0.1%"));
+    }
+}
+END_TEST
+
 START_TEST(test_format_latency)
 {
     static const struct text_case cases[] = {
@@ -423,6 +457,7 @@ static Suite *suite(void)
     tcase_add_test(tc, test_rates);
     tcase_add_test(tc, test_rates_refused);
     tcase_add_test(tc, test_counts);
+    tcase_add_test(tc, test_percents);
     tcase_add_test(tc, test_format_latency);
     tcase_add_test(tc, test_format_duration);
     tcase_add_test(tc, test_format_offset_bytes_rate);

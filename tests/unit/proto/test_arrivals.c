@@ -145,6 +145,60 @@ START_TEST(test_gaps_are_independent)
 }
 END_TEST
 
+/* --- jitter --- */
+
+START_TEST(test_golden_jitter)
+{
+    static const struct {
+        uint64_t seed, i, whole, fraction;
+        uint32_t jitter;
+    } golden[] = {
+#include "tests/data/golden/jitter.inc"
+    };
+    for (size_t k = 0; k < sizeof golden / sizeof golden[0]; k++) {
+        arrivals_place at = arrivals_jittered_at(golden[k].seed, golden[k].jitter, golden[k].i);
+        ck_assert_uint_eq((uint64_t)(at >> ARRIVALS_FRACTION), golden[k].whole);
+        ck_assert_uint_eq((uint64_t)(at & (ONE - 1)), golden[k].fraction);
+    }
+}
+END_TEST
+
+START_TEST(test_counting_jittered_is_the_inverse)
+{
+    uint64_t rng = check_seed();
+    for (int round = 0; round < 20000; round++) {
+        uint64_t seed = check_random(&rng), i = check_random(&rng) >> (2 + check_below(&rng, 60));
+        uint32_t jitter = (uint32_t)check_below(&rng, 1000000001);
+        arrivals_place at = arrivals_jittered_at(seed, jitter, i);
+        CHECK_MUST(at >= i * ONE && at < (i + 1) * ONE);
+        CHECK_MUST(arrivals_jittered_until(seed, jitter, at) == i + 1);
+        CHECK_MUST(at == 0 || arrivals_jittered_until(seed, jitter, at - 1) == i);
+    }
+}
+END_TEST
+
+/* Equally often everywhere: chi-squared of 100 classes, 99 degrees; 157 in one of 5000 tries. */
+START_TEST(test_jitter_is_uniform)
+{
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        double counts[100] = {0}, chi = 0, product = 0;
+        double before = 0;
+        for (uint64_t i = 0; i < 100000; i++) {
+            uint64_t late = (uint64_t)(arrivals_jittered_at(seed, 1000000000, i) - i * ONE);
+            double u = (double)late / (double)ONE;
+            counts[(size_t)(u * 100)]++;
+            product += (u - 0.5) * before;
+            before = u - 0.5;
+        }
+        for (int k = 0; k < 100; k++)
+            chi += (counts[k] - 1000) * (counts[k] - 1000) / 1000;
+        ck_assert_msg(chi < 157, "seed %lu: %.1f", (unsigned long)seed, chi);
+        ck_assert_msg(fabs(product) < 4 * sqrt(100000) / 12, "seed %lu: %.1f", (unsigned long)seed,
+                      product);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("arrivals");
@@ -155,6 +209,9 @@ int main(void)
     tcase_add_test(t, test_gaps_are_exponential);
     tcase_add_test(t, test_counts_are_poisson);
     tcase_add_test(t, test_gaps_are_independent);
+    tcase_add_test(t, test_golden_jitter);
+    tcase_add_test(t, test_counting_jittered_is_the_inverse);
+    tcase_add_test(t, test_jitter_is_uniform);
     suite_add_tcase(s, t);
     return check_main(s);
 }

@@ -53,6 +53,8 @@ static void random_tls(uint64_t *rng, struct plan *p)
     p->insecure = check_below(rng, 2);
     p->tls_no_resume = check_below(rng, 2);
     p->arrivals = (uint32_t)check_below(rng, 2);
+    if (p->rate.num > 0 && p->arrivals == PLAN_CONSTANT && check_below(rng, 2) == 0)
+        p->jitter = (uint32_t)check_below(rng, 1000000001);
     p->seed = check_random(rng);
     if (check_below(rng, 2) == 0)
         return;
@@ -388,7 +390,7 @@ START_TEST(test_an_older_plan_does_not_spin)
     ck_assert_msg(e == ERR_OK, "%s", msg.text);
     ck_assert_uint_eq(back.spin_ns, 0);
     ck_assert_uint_eq(back.dispatch_quantum_ns, 0);
-    ck_assert(back.arrivals == PLAN_CONSTANT);
+    ck_assert(back.arrivals == PLAN_CONSTANT && back.jitter == 0);
     ck_assert(back.tls_min == 0 && !back.insecure && !back.tls_no_resume && back.sni == NULL);
     ck_assert_uint_eq(back.interval_ns, p.interval_ns);
     mem_free(buf);

@@ -93,7 +93,15 @@ START_TEST(test_refused)
         {{"run", "-d", "5", "--stages", "1s@2"}, "--stages with -d/--duration 5s: the stages say"},
         {{"run", "-r5", "--arrivals", "poison"}, "--arrivals poison: accepted is constant or"},
         {{"run", "--arrivals", "poisson"}, "--arrivals poisson without a rate: in a closed loop"},
-        {{"run", "-r5", "--seed", "7"}, "--seed 7 without --arrivals poisson: nothing else"},
+        {{"run", "-r5", "--seed", "7"}, "--seed 7 without --arrivals poisson or --jitter: nothing"},
+        {{"run", "-r5", "--jitter", "101%"},
+         "--jitter 101%: accepted is a percentage from 0 to 100"},
+        {{"run", "-r5", "--jitter", "-1"}, "--jitter -1: accepted is a percentage from 0 to 100"},
+        {{"run", "-r5", "--jitter", "often"}, "--jitter often: accepted is a percentage from 0"},
+        {{"run", "--jitter", "20%"},
+         "--jitter 20% without a rate: in a closed loop nothing is due"},
+        {{"run", "-r5", "--jitter", "0.5", "--arrivals", "poisson"},
+         "--jitter 0.5% with --arrivals poisson: those are random already"},
         {{"run", "-r5", "--seed", "x"}, "--seed x: accepted is"},
         {{"run", "--stages", "1s@2", "--forever"}, "--stages with --forever: accepted is one"},
     };
@@ -135,6 +143,10 @@ START_TEST(test_an_agent_checks_for_itself)
     ck_assert_int_eq(plan_validate(&p, &msg), ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(msg.text, "stage 2"));
     p.stages[1].to.den = 1;
+    p.jitter = 1000000001;
+    ck_assert_int_eq(plan_validate(&p, &msg), ERR_RANGE);
+    ck_assert_ptr_nonnull(strstr(msg.text, "--jitter 100.0000001%: accepted is a percentage"));
+    p.jitter = 0;
     p.arrivals = 2;
     ck_assert_int_eq(plan_validate(&p, &msg), ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(msg.text, "--arrivals 2: accepted is constant or poisson"));
@@ -213,7 +225,9 @@ START_TEST(test_the_union_is_the_single_schedule)
         struct plan p = random_stages(&rng);
         if (check_below(&rng, 4) == 0)
             p.n_stages = 0; /* at the peak rate all the time */
-        p.arrivals = check_below(&rng, 2) ? PLAN_POISSON : PLAN_CONSTANT;
+        p.arrivals = check_below(&rng, 3) == 0 ? PLAN_POISSON : PLAN_CONSTANT;
+        if (p.arrivals == PLAN_CONSTANT && check_below(&rng, 2) == 0)
+            p.jitter = 1 + (uint32_t)check_below(&rng, 1000000000);
         p.seed = check_random(&rng);
         struct fleet f;
         struct schedule single;

@@ -192,8 +192,16 @@ START_TEST(test_no_drift_on_a_ramp)
 }
 END_TEST
 
+static void make_random(struct profile *p, uint64_t *rng)
+{
+    if (check_below(rng, 2) == 0)
+        profile_poisson(p, check_random(rng));
+    else
+        profile_jitter(p, check_random(rng), 1 + (uint32_t)check_below(rng, 1000000000));
+}
+
 /* At random: still monotone and exactly invertible, over one rate and over any stages. */
-START_TEST(test_poisson_on_any_profile)
+START_TEST(test_random_on_any_profile)
 {
     uint64_t rng = check_seed();
     for (int round = 0; round < 300; round++) {
@@ -207,7 +215,7 @@ START_TEST(test_poisson_on_any_profile)
             make(&p, s, n);
         else
             ck_assert_int_eq(profile_constant(&p, &r, NULL), ERR_OK);
-        profile_poisson(&p, check_random(&rng));
+        make_random(&p, &rng);
         uint64_t total = n > 0 ? profile_total(&p) : UINT64_C(1) << 40;
         for (int k = 0; k < 100 && total > 0; k++) {
             uint64_t i = check_below(&rng, total), due = profile_due(&p, i);
@@ -242,6 +250,47 @@ START_TEST(test_poisson_follows_the_rate)
         }
         ck_assert_uint_eq(profile_total(&p), last);
     }
+}
+END_TEST
+
+/* Late by less than that part of the distance to the next one, and on average by half of it. */
+START_TEST(test_jitter_is_within_its_bounds)
+{
+    const uint64_t gap_ns = NS_PER_MS;
+    for (uint32_t percent = 10; percent <= 100; percent += 30) {
+        struct profile p;
+        const struct rate rate = whole(1000);
+        const uint64_t most_ns = gap_ns * percent / 100;
+        double sum = 0;
+        uint64_t latest = 0;
+        ck_assert_int_eq(profile_constant(&p, &rate, NULL), ERR_OK);
+        profile_jitter(&p, percent, percent * 10000000);
+        for (uint64_t i = 0; i < 20000; i++) {
+            uint64_t late_ns = profile_due(&p, i) - i * gap_ns;
+            CHECK_MUST(late_ns < most_ns);
+            sum += (double)late_ns;
+            latest = late_ns > latest ? late_ns : latest;
+        }
+        double off = sum / 20000 / (double)most_ns - 0.5;
+        ck_assert_msg(off > -0.01 && off < 0.01 && latest > most_ns - most_ns / 100,
+                      "%u %%: mean off by %.4f", percent, off);
+    }
+}
+END_TEST
+
+/* A closed loop has no due times; what was random becomes even again. */
+START_TEST(test_jitter_of_nothing)
+{
+    struct profile p;
+    const struct rate closed = whole(0), rate = whole(10);
+    ck_assert_int_eq(profile_constant(&p, &closed, NULL), ERR_OK);
+    profile_jitter(&p, 1, 1000000000);
+    ck_assert(p.plain && p.jitter == 0 && profile_due(&p, 5) == 0);
+    ck_assert_int_eq(profile_constant(&p, &rate, NULL), ERR_OK);
+    profile_jitter(&p, 1, 1000000000);
+    ck_assert(profile_due(&p, 5) != NS_PER_SEC / 2);
+    make(&p, (struct stage[]){stage(1, 10, 10)}, 1);
+    ck_assert_uint_eq(profile_due(&p, 5), NS_PER_SEC / 2);
 }
 END_TEST
 
@@ -295,8 +344,10 @@ static Suite *suite(void)
     tcase_add_test(t, test_equal_stages_are_the_constant_rate);
     tcase_add_test(t, test_any_stages);
     tcase_add_test(t, test_no_drift_on_a_ramp);
-    tcase_add_test(t, test_poisson_on_any_profile);
+    tcase_add_test(t, test_random_on_any_profile);
     tcase_add_test(t, test_poisson_follows_the_rate);
+    tcase_add_test(t, test_jitter_is_within_its_bounds);
+    tcase_add_test(t, test_jitter_of_nothing);
     tcase_add_test(t, test_bounds);
     suite_add_tcase(s, t);
     return s;
