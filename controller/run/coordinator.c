@@ -9,7 +9,6 @@
 #include "common/host.h"
 #include "common/mem.h"
 #include "controller/run/coordinator_impl.h"
-#include "controller/run/fleet_check.h"
 #include "proto/schedule.h"
 
 #define FROM_ANY (SM_BIT(COORD_REFUSED) | SM_BIT(COORD_LOST))
@@ -222,71 +221,13 @@ static void interrupt(struct coordinator *c, uint64_t now_ns)
 
 /* --- barriers --------------------------------------------------------------------------------- */
 
-static enum err split(struct coordinator *c, struct errmsg *msg)
-{
-    uint32_t *weights = mem_calloc(c->n, sizeof *weights);
-    uint32_t *cores = mem_calloc(c->n, sizeof *cores);
-    struct plan_part *parts = mem_calloc(c->n, sizeof *parts);
-    size_t n = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        if (coord_terminal(&c->agents[i]))
-            continue;
-        weights[n] = c->cfg.inventory->agents[i].weight;
-        cores[n++] = c->agents[i].info.cores;
-    }
-    enum err e = plan_split(c->cfg.plan, weights, cores, n, parts, msg);
-    n = 0;
-    for (size_t i = 0; i < c->n && e == ERR_OK; i++)
-        if (!coord_terminal(&c->agents[i]))
-            c->agents[i].info.part = parts[n++];
-    mem_free(weights);
-    mem_free(cores);
-    mem_free(parts);
-    return e;
-}
-
-/* The first reason for a refusal ends the run; what else there is to say is said before it. */
-static void on_problem(void *arg, const struct fleet_problem *p)
-{
-    struct coordinator *c = arg;
-    if (p->refused && c->reason[0] == '\0')
-        snprintf(c->reason, sizeof c->reason, "%s", p->text);
-    else
-        coord_note(c, "%s", p->text);
-}
-
-/* Nothing has been asked of the target yet. */
-static bool preflight(struct coordinator *c)
-{
-    struct fleet_fact *facts = mem_calloc(c->n, sizeof *facts);
-    size_t n = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct coord_agent_info *info = &c->agents[i].info;
-        if (coord_terminal(&c->agents[i]))
-            continue;
-        facts[n++] = (struct fleet_fact){.address = coord_address(c, i),
-                                         .build = info->build,
-                                         .fd_limit = info->fd_limit,
-                                         .tested_rate = info->tested_rate,
-                                         .ports = info->ports,
-                                         .part = info->part};
-    }
-    size_t refused = fleet_check(c->cfg.plan, facts, n, on_problem, c);
-    mem_free(facts);
-    return refused == 0;
-}
-
 static void after_gather(struct coordinator *c, uint64_t now_ns)
 {
     struct errmsg msg = {{0}};
     if (c->in_state[COORD_HELD] < present(c))
         return;
-    if (split(c, &msg) != ERR_OK) {
+    if (coord_cut_parts(c, &msg) != ERR_OK) {
         coord_spoil(c, now_ns, "%s", msg.text);
-        return;
-    }
-    if (!preflight(c)) {
-        coord_spoil(c, now_ns, "%s", "the preflight refuses the run");
         return;
     }
     c->phase = PHASE_PREPARE;

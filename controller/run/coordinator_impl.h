@@ -148,6 +148,12 @@ uint64_t coord_planned_end(const struct coordinator *c);
 const char *coord_address(const struct coordinator *c, size_t i);
 bool coord_terminal(const struct coord_agent *a);
 
+/* --- coordinator_gather.c -----------------------------------------------------------------------
+ */
+
+/* The plan in parts, one for each agent that takes part, and whether they can carry it. */
+enum err coord_cut_parts(struct coordinator *c, struct errmsg *msg) MUST_CHECK;
+
 /* --- coordinator_agent.c ------------------------------------------------------------------------
  */
 
