@@ -2,6 +2,7 @@
 #include "controller/cmd/run_options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,27 @@ static const struct option_row own_rows[] = {
              "as lost soon after (default 10s)"},
     FLAG(patience.force, "force", "",
          "take agents that keep the results of a run whose hammer-ctl is gone; those are lost"),
+    {.name = "abort-on",
+     .aliases = "",
+     .type = OPTION_LIST,
+     AT(abort_texts),
+     .set_offset = OPTION_NO_SET,
+     .meta = "CONDITION",
+     .accepted = "a condition such as 'errors>100' or 'p99>2s for 10s'",
+     .text = "stop all agents once this is so, print the report and exit with 99: 'errors>100' (of "
+             "the run so far), 'error-rate>5%', 'p99>2s for 10s' (each interval of the last 10 s), "
+             "'rate<90% for 5s', 'status.503>10', 'timeouts>1%'; looked at every --interval "
+             "(repeatable)"},
+    {.name = "max-connect-failures",
+     .aliases = "",
+     .type = OPTION_COUNT,
+     AT(connect_failures_max),
+     .set_offset = offsetof(struct run_options, connect_failures_set),
+     .min = 0,
+     .max = UINT64_C(1000000000000),
+     .meta = "N",
+     .text = "the same as --abort-on 'connect-errors>N': stop when more attempts to connect to the "
+             "target have failed (default: no limit)"},
     {.name = "name",
      .aliases = "",
      .type = OPTION_STRING,
@@ -217,7 +239,7 @@ void run_options_help(void)
            "or by its long name in ~/.config/hammer/ctl.yml (rate: 2k); a flag beats the\n"
            "environment, that the file.\n"
            "Exit codes: 0 valid, 1 bad input, 2 could not run, 3 incomplete or no data,\n"
-           "4 generator-limited, 130 interrupted.\n");
+           "4 generator-limited, 99 aborted, 130 interrupted.\n");
 }
 
 /* Found out now rather than when the run is over. Creates nothing. */
@@ -412,6 +434,26 @@ enum err run_options_words(const struct option_row *rows, size_t n, int argc, ch
     return e;
 }
 
+/* Every condition at which the run is aborted. */
+static enum err load_conditions(struct run_options *o, struct errmsg *msg)
+{
+    static const char flag[] = "--abort-on";
+    char text[CONDITION_TEXT];
+    struct errmsg why = {{0}};
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < o->abort_texts.n && e == ERR_OK; i++)
+        e = condition_list_add(&o->abort_on, flag, o->abort_texts.items[i], msg);
+    snprintf(text, sizeof text, "connect-errors>%" PRIu64, o->connect_failures_max);
+    if (e == ERR_OK && o->connect_failures_set)
+        e = condition_list_add(&o->abort_on, "--max-connect-failures", text, msg);
+    for (size_t i = 0; i < o->abort_on.n && e == ERR_OK; i++) {
+        e = condition_check(&o->abort_on.items[i], &o->plan, &why);
+        if (e != ERR_OK)
+            errmsg_set(msg, e, "%s %s", flag, why.text);
+    }
+    return e;
+}
+
 enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
                            struct inventory *inv, struct errmsg *msg)
 {
@@ -420,6 +462,8 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
         e = take_url(o, rest, n_rest, msg);
     if (e == ERR_OK)
         e = plan_check(&o->plan, msg);
+    if (e == ERR_OK)
+        e = load_conditions(o, msg);
     if (e == ERR_OK)
         e = run_options_outputs(o, msg);
     if (e == ERR_OK && o->agents != NULL && o->local_set)
@@ -454,6 +498,7 @@ void run_options_clear(struct run_options *o)
 {
     secret_options_clear(&o->secrets);
     option_list_clear(&o->from_environment);
+    condition_list_clear(&o->abort_on);
     option_clear(own_rows, OWN_N, o);
     plan_clear(&o->plan);
 }

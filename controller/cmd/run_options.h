@@ -9,6 +9,7 @@
 #include "common/option.h"
 #include "controller/cmd/secret_options.h"
 #include "controller/cmd/tls_options.h"
+#include "controller/run/condition.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/inventory.h"
 #include "proto/plan.h"
@@ -27,6 +28,10 @@ struct run_options {
     struct option_list from_environment; /* headers of the file and of HAMMER_HEADER */
     struct secret_options secrets;
     struct coord_patience patience;
+    struct option_list abort_texts;
+    uint64_t connect_failures_max;
+    bool connect_failures_set;
+    struct condition_list abort_on; /* of both */
     bool json, spectrum, uncorrected, verbose, quiet, debug, insecure_agents, no_journal, help;
 };
 

@@ -17,6 +17,7 @@
 #include "controller/cmd/cmd.h"
 #include "controller/cmd/local_agents.h"
 #include "controller/report/report.h"
+#include "controller/run/abort_watch.h"
 #include "controller/run/fleet.h"
 #include "controller/run/journal_list.h"
 #include "controller/run/merge.h"
@@ -47,11 +48,14 @@ struct session {
     bool resumed;
     uint32_t former_pid;
     uint64_t taken_wall_ns;
-    char *secret_headers;    /* owned */
-    bool began;              /* agents were dialled */
-    bool unwritten;          /* the report exists nowhere */
-    uint64_t interrupted_ns; /* last Ctrl-C, 0 = none */
-    bool abandoned;          /* the second one: no report, and nothing is waited for */
+    char *secret_headers; /* owned */
+    char *abort_text;     /* owned; of the conditions, a line each */
+    struct condition_list abort_on;
+    struct abort_watch *watch; /* NULL = there is none */
+    bool began;                /* agents were dialled */
+    bool unwritten;            /* the report exists nowhere */
+    uint64_t interrupted_ns;   /* last Ctrl-C, 0 = none */
+    bool abandoned;            /* the second one: no report, and nothing is waited for */
 };
 
 static void on_note(void *arg, const char *text)
@@ -69,11 +73,8 @@ static const char *latency_text(const struct result_latency *l, char buf[UNITS_T
     return units_format_latency(l->p99, buf);
 }
 
-static void on_interval(void *arg, const struct result_interval *row)
+static void show_interval(const struct session *s, const struct result_interval *row)
 {
-    const struct session *s = arg;
-    if (!s->options->verbose)
-        return;
     char text[UNITS_TEXT];
     fprintf(stderr,
             "hammer-ctl: %6.1fs  sent %" PRIu64 "  completed %" PRIu64 "  errors %" PRIu64
@@ -84,6 +85,22 @@ static void on_interval(void *arg, const struct result_interval *row)
         fprintf(stderr, ", %s corrected  backlog %" PRIu64, latency_text(&row->corrected, text),
                 row->backlog);
     fputc('\n', stderr);
+}
+
+static void on_interval(void *arg, const struct result_interval *row)
+{
+    struct session *s = arg;
+    if (s->options->verbose)
+        show_interval(s, row);
+    /* After Ctrl-C there is nothing to abort, and what it cuts off is not the server's. */
+    if (s->watch != NULL && s->interrupted_ns == 0 && abort_watch_closed(s->watch, row) &&
+        s->fleet != NULL)
+        fleet_abort(s->fleet, abort_watch_reason(s->watch));
+}
+
+static void on_snapshot(void *arg, const struct snapshot *snapshot)
+{
+    abort_watch_add(((const struct session *)arg)->watch, snapshot);
 }
 
 static void on_signal(int signo, void *arg)
@@ -162,6 +179,15 @@ static void describe_takeover(const struct session *s, struct result *r)
              r->takeover_late ? units_format_duration(s->record->patience.lease_ns, lease) : "");
 }
 
+static void settle_abort(struct session *s, struct result *r)
+{
+    r->abort_on = &s->abort_on;
+    if (s->watch != NULL && s->interrupted_ns == 0)
+        abort_watch_end(s->watch);
+    if (s->watch != NULL)
+        snprintf(r->aborted, sizeof r->aborted, "%s", abort_watch_reason(s->watch));
+}
+
 static void build_result(struct session *s)
 {
     const struct coordinator *c = fleet_coordinator(s->fleet);
@@ -174,6 +200,7 @@ static void build_result(struct session *s)
     r->interrupted = outcome == COORD_INTERRUPTED;
     r->no_target = outcome == COORD_NO_TARGET;
     merge_finish(s->merge, r);
+    settle_abort(s, r);
     for (size_t i = 0; i < r->n_agents; i++)
         fill_agent(s, i, &r->agents[i]);
     if (s->resumed)
@@ -264,6 +291,32 @@ static void open_journal(struct session *s)
     on_note(s, text);
 }
 
+/* --- conditions to abort at ----------------------------------------------------------------- */
+
+/* Those of the run that is taken over, else the user's. */
+static enum err load_conditions(struct session *s, struct errmsg *msg)
+{
+    struct condition_list *l = &s->abort_on;
+    const struct wire_blob *kept = &s->record->abort_on;
+    char *text = mem_dup(kept->data, kept->len), *save = NULL;
+    enum err e = ERR_OK;
+    for (char *at = text != NULL ? strtok_r(text, "\n", &save) : NULL; at != NULL && e == ERR_OK;
+         at = strtok_r(NULL, "\n", &save))
+        e = condition_list_add(l, "the run's --abort-on", at, msg);
+    mem_free(text);
+    return e;
+}
+
+/* For the journal. */
+static char *conditions_text(const struct condition_list *l)
+{
+    char *text = mem_calloc(l->n + 1, CONDITION_TEXT + 1);
+    size_t len = 0;
+    for (size_t i = 0; i < l->n; i++)
+        len += (size_t)sprintf(text + len, "%s\n", l->items[i].text);
+    return text;
+}
+
 static enum err describe_run(struct session *s, struct errmsg *msg)
 {
     struct journal_run *r = s->record = &s->own;
@@ -284,6 +337,8 @@ static enum err describe_run(struct session *s, struct errmsg *msg)
         r->redact =
             (struct wire_blob){(const uint8_t *)s->secret_headers, strlen(s->secret_headers)};
     }
+    s->abort_text = conditions_text(&s->options->abort_on);
+    r->abort_on = (struct wire_blob){(const uint8_t *)s->abort_text, strlen(s->abort_text)};
     enum err e = plan_encode(&s->options->plan, &r->bytes, &len);
     if (e != ERR_OK)
         return errmsg_set(msg, e, "the plan cannot be sent to an agent: %s", err_str(e));
@@ -344,6 +399,7 @@ static void close_journal(struct session *s)
     s->own.inventory = (struct inventory){0}; /* the caller's */
     journal_run_clear(&s->own);
     mem_free(s->secret_headers);
+    mem_free(s->abort_text);
 }
 
 /* --- all of it ------------------------------------------------------------------------------ */
@@ -356,8 +412,16 @@ static enum err assemble(struct session *s, struct errmsg *msg)
                                   &s->tls, msg);
     if (e != ERR_OK)
         return e;
+    e = load_conditions(s, msg);
+    if (e != ERR_OK)
+        return e;
     s->merge = merge_new(s->inventory->n, s->options->plan.interval_ns);
     merge_on_interval(s->merge, on_interval, s);
+    if (s->abort_on.n > 0) {
+        s->watch = abort_watch_new(&s->abort_on, s->options->plan.interval_ns,
+                                   result_planned_ns(&s->options->plan));
+        merge_on_snapshot(s->merge, on_snapshot, s);
+    }
     struct fleet_config cfg = {.loop = s->loop,
                                .inventory = s->inventory,
                                .plan = &s->options->plan,
@@ -423,6 +487,8 @@ static void dispose(struct session *s)
     fleet_free(s->fleet);
     s->fleet = NULL; /* the loop still turns, and signals still come */
     merge_free(s->merge);
+    abort_watch_free(s->watch);
+    condition_list_clear(&s->abort_on);
     if (s->loop != NULL)
         loop_finish(s->loop); /* the agents' BYE may still have to leave */
     local_agents_stop(s->local);

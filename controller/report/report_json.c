@@ -98,6 +98,14 @@ static json_t *json_stages(const struct plan *p)
     return all;
 }
 
+static json_t *json_abort_on(const struct result *r)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; r->abort_on != NULL && i < r->abort_on->n; i++)
+        json_array_append_new(all, string(r->abort_on->items[i].text));
+    return all;
+}
+
 static json_t *json_plan(const struct result *r, const struct report_options *options)
 {
     const struct plan *p = r->plan;
@@ -130,6 +138,7 @@ static json_t *json_plan(const struct result *r, const struct report_options *op
     set(o, "interval_ns", integer(p->interval_ns));
     set(o, "spin_ns", integer(p->spin_ns));
     set(o, "dispatch_quantum_ns", integer(p->dispatch_quantum_ns));
+    set(o, "abort_on", json_abort_on(r));
     set(o, "connections", integer(connections));
     set(o, "threads", p->threads > 0 ? integer(p->threads) : NULL);
     return o;

@@ -65,6 +65,17 @@ static void write_stages(const struct text *t, const struct plan *p)
     text_end(&f);
 }
 
+static void write_abort_on(const struct text *t)
+{
+    const struct condition_list *l = t->r->abort_on;
+    if (l == NULL || l->n == 0)
+        return;
+    struct text_flow f = text_begin(t->out, "Abort on");
+    for (size_t i = 0; i < l->n; i++)
+        text_item(&f, " ", "%s%s", l->items[i].text, i + 1 < l->n ? "," : "");
+    text_end(&f);
+}
+
 /* Whichever of the two bounds is reached first ends the run. */
 static void write_length(const struct text *t, const struct plan *p)
 {
@@ -100,6 +111,7 @@ static void write_head(const struct text *t)
             plural(r->n_agents), threads, plural(threads), connections, plural(connections));
     write_load(t, p);
     write_stages(t, p);
+    write_abort_on(t);
     if (r->name[0] != '\0') {
         struct text_flow f = text_begin(t->out, "Name");
         text_words(&f, r->name);

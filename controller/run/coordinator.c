@@ -219,6 +219,22 @@ static void interrupt(struct coordinator *c, uint64_t now_ns)
                  "interrupted");
 }
 
+/* As Ctrl-C, but nobody is in a hurry. */
+static void abort_run(struct coordinator *c, uint64_t now_ns, const char *reason)
+{
+    if (c->stopping)
+        return;
+    c->aborted = true;
+    if (c->reason[0] == '\0')
+        snprintf(c->reason, sizeof c->reason, "%s", reason);
+    if (!begun(c, now_ns)) {
+        finish(c, COORD_COULD_NOT);
+        return;
+    }
+    coord_note(c, "%s; stopping the run", reason);
+    stop_all(c, now_ns, c->cfg.interrupt_drain_ns, COORD_STOP_NS, "a condition to abort is met");
+}
+
 /* --- barriers --------------------------------------------------------------------------------- */
 
 static void after_gather(struct coordinator *c, uint64_t now_ns)
@@ -343,8 +359,10 @@ static void after_run(struct coordinator *c, uint64_t now_ns)
         return;
     if (c->interrupted)
         finish(c, COORD_INTERRUPTED);
+    else if (c->damaged)
+        finish(c, COORD_PARTIAL);
     else
-        finish(c, c->damaged ? COORD_PARTIAL : COORD_COMPLETE);
+        finish(c, c->aborted ? COORD_ABORTED : COORD_COMPLETE);
 }
 
 static void advance(struct coordinator *c, uint64_t now_ns)
@@ -398,6 +416,9 @@ static void handle(struct coordinator *c, const struct coord_event *ev)
         break;
     case COORD_EV_INTERRUPT:
         interrupt(c, ev->now_ns);
+        break;
+    case COORD_EV_CONDITION:
+        abort_run(c, ev->now_ns, ev->reason);
         break;
     case COORD_EV_ABORT:
         coord_spoil(c, ev->now_ns, "%s", ev->reason != NULL ? ev->reason : "aborted");

@@ -51,6 +51,7 @@ enum coord_event_kind {
     COORD_EV_MESSAGE,   /* msg, rx_ns */
     COORD_EV_TICK,      /* coordinator_deadline has come */
     COORD_EV_INTERRUPT, /* Ctrl-C; the second one ends it at once */
+    COORD_EV_CONDITION, /* the user's condition to abort is met; reason */
     COORD_EV_ABORT      /* the caller cannot go on (e.g. undecodable snapshot); reason */
 };
 
@@ -146,6 +147,7 @@ enum coord_outcome {
     COORD_COULD_NOT,   /* refused, unreachable, busy: nothing was sent to the target: exit 2 */
     COORD_PARTIAL,     /* an agent was lost after the start: report, exit 3 */
     COORD_INTERRUPTED, /* Ctrl-C: report, 130 */
+    COORD_ABORTED,     /* at the user's condition: report, exit 99 */
     COORD_NO_TARGET    /* prepared, but no agent could open a connection: report, exit 2 */
 };
 

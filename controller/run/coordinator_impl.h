@@ -123,7 +123,7 @@ struct coordinator {
     uint32_t reshares;     /* how many there were */
     uint64_t over_ns;      /* all agents were over, NS_NEVER = not yet */
     char run_hex[2 * MSG_ID_LEN + 1];
-    bool stopping, interrupted, damaged;
+    bool stopping, interrupted, aborted, damaged;
     enum coord_outcome outcome;
     char reason[640];
 };

@@ -34,17 +34,30 @@ struct fleet {
     char run_hex[2 * MSG_ID_LEN + 1];
     bool replaying; /* from the journal */
     bool finished;
+    char abort_reason[512]; /* "" = none, or said */
 };
 
+static void step_once(struct fleet *f, struct coord_event *ev)
+{
+    ev->now_ns = clock_mono_ns();
+    coordinator_step(f->coordinator, ev);
+    uint64_t t0 = coordinator_t0(f->coordinator);
+    if (t0 != 0 && ev->now_ns > t0)
+        merge_tick(f->cfg.merge, ev->now_ns - t0, GRACE_NS);
+}
+
+/* Whatever is merged in a step may meet the user's condition. */
 static void step(struct fleet *f, struct coord_event ev)
 {
     if (f->finished)
         return;
-    ev.now_ns = clock_mono_ns();
-    coordinator_step(f->coordinator, &ev);
-    uint64_t t0 = coordinator_t0(f->coordinator);
-    if (t0 != 0 && ev.now_ns > t0)
-        merge_tick(f->cfg.merge, ev.now_ns - t0, GRACE_NS);
+    step_once(f, &ev);
+    if (f->abort_reason[0] != '\0' && !f->finished) {
+        char reason[sizeof f->abort_reason];
+        memcpy(reason, f->abort_reason, sizeof reason);
+        f->abort_reason[0] = '\0';
+        step_once(f, &(struct coord_event){.kind = COORD_EV_CONDITION, .reason = reason});
+    }
     if (!f->finished)
         loop_timer_at(f->timer, coordinator_deadline(f->coordinator));
 }
@@ -359,6 +372,11 @@ void fleet_run(struct fleet *f)
 void fleet_interrupt(struct fleet *f)
 {
     step(f, (struct coord_event){.kind = COORD_EV_INTERRUPT});
+}
+
+void fleet_abort(struct fleet *f, const char *reason)
+{
+    snprintf(f->abort_reason, sizeof f->abort_reason, "%s", reason);
 }
 
 const struct coordinator *fleet_coordinator(const struct fleet *f)

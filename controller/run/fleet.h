@@ -39,6 +39,9 @@ enum err fleet_new(const struct fleet_config *cfg, struct fleet **out,
 void fleet_run(struct fleet *f);
 /* Ctrl-C: stop all agents, report what there is. The second time: let go of them at once. */
 void fleet_interrupt(struct fleet *f);
+/* Stop all agents at the user's condition, report what there is; from a merge's callback, too: done
+ * once the message under way is. The reason is copied. */
+void fleet_abort(struct fleet *f, const char *reason);
 const struct coordinator *fleet_coordinator(const struct fleet *f);
 /* Run id of this run, 32 hex digits. */
 const char *fleet_run_id(const struct fleet *f);

@@ -33,6 +33,7 @@ static const struct wire_field head[] = {
     HEAD(10, WIRE_BLOB, redact, JOURNAL_REDACT_MAX),
     HEAD(11, WIRE_U64, t0_ns, 0),
     HEAD(12, WIRE_U64, t0_wall_ns, 0),
+    {13, "abort_on", WIRE_BLOB, offsetof(struct journal_run, abort_on), JOURNAL_ABORT_MAX, false},
 };
 
 static const struct wire_field places[] = {
@@ -67,7 +68,8 @@ _Static_assert(sizeof(enum coord_on_loss) == sizeof(uint32_t), "it is a field");
 enum err journal_run_encode(const struct journal_run *r, uint8_t **buf, size_t *len)
 {
     uint32_t n = (uint32_t)r->inventory.n, n_agents = r->agents != NULL ? n : 0;
-    if (r->plan.len > MSG_BLOB_MAX || r->redact.len > JOURNAL_REDACT_MAX)
+    if (r->plan.len > MSG_BLOB_MAX || r->redact.len > JOURNAL_REDACT_MAX ||
+        r->abort_on.len > JOURNAL_ABORT_MAX)
         return ERR_TOO_BIG;
     struct wire_out *w = wire_out_new();
     wire_put_array(w, PARTS);

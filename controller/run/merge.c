@@ -37,6 +37,8 @@ struct merge {
     struct outliers *outliers;
     merge_interval_fn fn;
     void *arg;
+    merge_snapshot_fn snapshot_fn;
+    void *snapshot_arg;
 };
 
 struct merge *merge_new(size_t n_agents, uint64_t interval_ns)
@@ -79,6 +81,12 @@ void merge_on_interval(struct merge *m, merge_interval_fn fn, void *arg)
 {
     m->fn = fn;
     m->arg = arg;
+}
+
+void merge_on_snapshot(struct merge *m, merge_snapshot_fn fn, void *arg)
+{
+    m->snapshot_fn = fn;
+    m->snapshot_arg = arg;
 }
 
 static struct merge_row *row_at(struct merge *m, size_t k)
@@ -240,6 +248,8 @@ enum err merge_add(struct merge *m, size_t agent, const struct snapshot *s, stru
         return errmsg_set(msg, e, "snapshot %" PRIu64 " cannot be added: %s", s->seq, err_str(e));
     a->last_seq = s->seq;
     watch(m, agent, s);
+    if (m->snapshot_fn != NULL)
+        m->snapshot_fn(m->snapshot_arg, s);
     close_ready(m);
     return ERR_OK;
 }

@@ -25,6 +25,10 @@ void merge_free(struct merge *m);
 /* Called once per interval, in order, when it closes (live line). May be NULL. */
 void merge_on_interval(struct merge *m, merge_interval_fn fn, void *arg);
 
+/* Called for each snapshot that was taken, before the intervals it completes are closed. */
+typedef void (*merge_snapshot_fn)(void *arg, const struct snapshot *s);
+void merge_on_snapshot(struct merge *m, merge_snapshot_fn fn, void *arg);
+
 /* Takes a copy of what it needs. A seq that is not the next one of this agent is ERR_CORRUPT (the
  * coordinator delivers in order). */
 enum err merge_add(struct merge *m, size_t agent, const struct snapshot *s,

@@ -13,6 +13,7 @@ static const char *const status_names[STATUS_COUNT] = {
     [STATUS_NO_DATA] = "no-data",
     [STATUS_UNREACHABLE] = "unreachable",
     [STATUS_INTERRUPTED] = "interrupted",
+    [STATUS_ABORTED] = "aborted",
 };
 
 static const char *const agent_state_names[] = {
@@ -62,8 +63,7 @@ void result_free(struct result *r)
     mem_free(r);
 }
 
-/* How long the plan wants to send, NS_NEVER when it has no end. */
-static uint64_t planned_ns(const struct plan *p)
+uint64_t result_planned_ns(const struct plan *p)
 {
     uint64_t ns = p->duration_ns;
     if (p->requests == UINT64_MAX || p->rate.num == 0)
@@ -107,7 +107,7 @@ uint64_t result_missing(const struct result *r)
 
 void result_settle(struct result *r)
 {
-    uint64_t planned = planned_ns(r->plan);
+    uint64_t planned = result_planned_ns(r->plan);
     bool cut = r->interrupted || r->no_target;
     for (size_t i = 0; i < r->n_agents; i++)
         cut = cut || (r->agents[i].state != RESULT_DONE && !r->agents[i].left_out);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "controller/run/condition.h"
 #include "controller/run/drift.h"
 #include "controller/run/loss.h"
 #include "controller/run/outlier.h"
@@ -76,6 +77,7 @@ enum result_status {
     STATUS_NO_DATA,
     STATUS_UNREACHABLE,
     STATUS_INTERRUPTED,
+    STATUS_ABORTED,
     STATUS_COUNT
 };
 
@@ -83,7 +85,7 @@ enum result_status {
 #define VERDICT_WARNINGS_MAX 8
 
 struct verdict {
-    enum result_status status; /* decides the exit code: first of 130, 2, 3, 4, 0 */
+    enum result_status status; /* decides the exit code: first of 130, 2, 3, 4, 99, 0 */
     bool also_server_limited;  /* valid or generator-limited, and the server limited as well */
     int exit_code;
     size_t n_reasons;
@@ -100,6 +102,8 @@ struct result {
     uint64_t end_ns;          /* last interval's end, ns after t0 */
     const struct plan *plan;
     bool interrupted;
+    const struct condition_list *abort_on;               /* borrowed; NULL = none */
+    char aborted[CONDITION_TEXT + CONDITION_SAID + 160]; /* which was met; "" = none */
     char takeover[256]; /* another hammer-ctl had the run before: for how long it was gone; "" =
                            none */
     bool takeover_late; /* agents stopped by themselves meanwhile */
@@ -120,6 +124,8 @@ struct result *result_new(size_t n_agents);
 /* The same without the agents' totals, which merge_finish brings. */
 struct result *result_new_bare(size_t n_agents);
 void result_free(struct result *r);
+/* How long the plan wants to send, NS_NEVER when it has no end. */
+uint64_t result_planned_ns(const struct plan *p);
 /* Fills duration_ns and end_ns from the plan and the totals, drops the intervals after the planned
  * end of which no agent reported anything, and marks those that lack lost agents; call it before
  * verdict_eval. */

@@ -11,6 +11,7 @@
 #include "common/units.h"
 
 #define EXIT_INTERRUPTED     130
+#define EXIT_ABORTED         99
 #define LAG_BOUND_MIN        NS_PER_MS
 #define LAG_BOUND_SHARE      4 /* of corrected p50: 25 % */
 #define LAG_WARN_MIN         (100 * NS_PER_US)
@@ -198,7 +199,7 @@ static void say_stopped(struct result *r)
     for (size_t i = 0; i < r->n_agents; i++)
         one_says_why = one_says_why ||
                        (r->agents[i].state == RESULT_STOPPED && r->agents[i].problem[0] != '\0');
-    if (agents_missing(r) > 0 || r->interrupted || r->no_target)
+    if (agents_missing(r) > 0 || r->interrupted || r->aborted[0] != '\0' || r->no_target)
         return;
     for (size_t i = 0; i < r->n_agents && named < AGENTS_NAMED_MAX; i++) {
         const struct result_agent *a = &r->agents[i];
@@ -381,6 +382,14 @@ static bool is_generator_limited(struct result *r, const struct counters *c)
     return limited;
 }
 
+static bool is_aborted(struct result *r, const struct counters *c)
+{
+    (void)c;
+    if (r->aborted[0] != '\0')
+        reason(r, "%s", r->aborted);
+    return r->aborted[0] != '\0';
+}
+
 /* What was due and not sent when the load ended. */
 static uint64_t backlog_at_end(const struct result *r)
 {
@@ -539,6 +548,7 @@ static const struct {
     {STATUS_INCOMPLETE, 3, is_incomplete},
     {STATUS_NO_DATA, 3, is_no_data},
     {STATUS_GENERATOR_LIMITED, 4, is_generator_limited},
+    {STATUS_ABORTED, EXIT_ABORTED, is_aborted},
     {STATUS_SERVER_LIMITED, 0, is_server_limited},
 };
 

@@ -107,16 +107,22 @@ static void start_run(struct process *p, const char *rate, const char *duration,
 }
 
 /* A run under way whose hammer-ctl is killed. Returns when. */
-static uint64_t orphan(const char *rate, const char *duration, char id[33])
+static uint64_t orphan_with(const char *rate, const char *duration, const char *const *more,
+                            char id[33])
 {
     struct process p;
-    start_run(&p, rate, duration, NULL);
+    start_run(&p, rate, duration, more);
     wait_for_records(id);
     uint64_t killed_ns = clock_mono_ns();
     process_signal(&p, SIGKILL);
     ck_assert_int_eq(process_wait(&p, 10000), 128 + SIGKILL);
     process_end(&p);
     return killed_ns;
+}
+
+static uint64_t orphan(const char *rate, const char *duration, char id[33])
+{
+    return orphan_with(rate, duration, NULL, id);
 }
 
 static int ctl(struct process *p, const char *a, const char *b, const char *c, const char *d)
@@ -476,6 +482,25 @@ START_TEST(test_no_journal_asked)
 }
 END_TEST
 
+/* The journal has the conditions, and what was counted before. */
+START_TEST(test_it_is_still_aborted)
+{
+    static const char *const more[] = {"--abort-on", "status.200>700", "--abort-on", "p99>1h",
+                                       NULL};
+    char id[33];
+    int code;
+    orphan_with("200", "60", more, id);
+    json_t *r = attach(id, &code);
+    ck_assert_msg(code == 99 || code == 4, "exit code %d", code);
+    ck_assert_str_eq(report_text_at(r, "plan.abort_on.0"), "status.200>700");
+    ck_assert_str_eq(report_text_at(r, "plan.abort_on.1"), "p99>1h");
+    ck_assert_int_gt(report_int(r, "totals.ok"), 700);
+    ck_assert_int_lt(report_int(r, "totals.ok"), 200 * 40);
+    json_decref(r);
+    check_no_journal();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("attach");
@@ -484,6 +509,7 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, test_inside_the_lease);
+    tcase_add_test(t, test_it_is_still_aborted);
     tcase_add_test(t, test_after_the_lease);
     tcase_add_test(t, test_killed_again);
     tcase_add_test(t, test_one_agent_gone);

@@ -41,6 +41,7 @@ enum fault {
     FAULT_QUIT, /* SIGTERM on the agent */
     FAULT_INTERRUPT,
     FAULT_ABORT,
+    FAULT_CONDITION,
     FAULTS
 };
 
@@ -256,6 +257,8 @@ static void fault_now(struct world *w)
         step(w, (struct coord_event){.kind = COORD_EV_INTERRUPT});
     else if (w->fault == FAULT_ABORT)
         step(w, (struct coord_event){.kind = COORD_EV_ABORT, .reason = "cannot go on"});
+    else if (w->fault == FAULT_CONDITION)
+        step(w, (struct coord_event){.kind = COORD_EV_CONDITION, .reason = "errors>100"});
 }
 
 static void set_fault(struct world *w)
@@ -525,6 +528,26 @@ static void check_interrupt(const struct world *w)
     ck_assert_uint_le(w->finished_ns, w->fault_ns + NS_PER_SEC);
 }
 
+/* Everybody stops, and everything is collected: nobody is lost by it. */
+static void check_condition(const struct world *w)
+{
+    enum coord_outcome o = coordinator_outcome(w->coordinator);
+    uint64_t t0 = coordinator_t0(w->coordinator);
+    if (!w->fault_done || o == COORD_COMPLETE) {
+        check_complete(w);
+        return;
+    }
+    ck_assert_str_eq(coordinator_reason(w->coordinator), "errors>100");
+    if (t0 == 0 || w->finished_ns + WITHDRAWAL_NS < t0) {
+        ck_assert_int_eq(o, COORD_COULD_NOT);
+        return;
+    }
+    ck_assert(o == COORD_ABORTED || (o == COORD_COULD_NOT && w->finished_ns <= t0));
+    for (size_t i = 0; i < w->n && o == COORD_ABORTED; i++)
+        ck_assert(w->peers[i].final && coordinator_agent(w->coordinator, i)->state == COORD_DONE);
+    ck_assert_uint_le(w->finished_ns, (w->fault_ns > t0 ? w->fault_ns : t0) + 6 * NS_PER_SEC);
+}
+
 static void (*const expected[FAULTS])(const struct world *) = {
     [FAULT_NONE] = check_complete,          [FAULT_BUSY] = check_could_not,
     [FAULT_VERSION] = check_could_not,      [FAULT_PLAN] = check_could_not,
@@ -534,6 +557,7 @@ static void (*const expected[FAULTS])(const struct world *) = {
     [FAULT_RESTART] = check_loss,           [FAULT_FREEZE] = check_loss,
     [FAULT_LINK_DROP] = check_complete,     [FAULT_QUIT] = check_loss,
     [FAULT_INTERRUPT] = check_interrupt,    [FAULT_ABORT] = check_loss,
+    [FAULT_CONDITION] = check_condition,
 };
 
 START_TEST(test_rounds)

@@ -51,7 +51,8 @@ static void make_run(struct journal_run *r, bool armed)
         .name = "night",
         .patience = {.lease_ns = 3 * NS_PER_SEC, .on_loss = COORD_LOSS_REDISTRIBUTE},
         .plan = {plan, sizeof plan},
-        .redact = {plan, 3}};
+        .redact = {plan, 3},
+        .abort_on = {plan, 2}};
     for (size_t i = 0; i < MSG_ID_LEN; i++) {
         r->run[i] = (uint8_t)check_random(&rng);
         r->owner[i] = (uint8_t)check_random(&rng);
@@ -92,7 +93,8 @@ static void check_same(const struct journal_run *a, const struct journal_run *b)
     ck_assert_uint_eq(a->t0_wall_ns, b->t0_wall_ns);
     ck_assert_uint_eq(a->patience.lease_ns, b->patience.lease_ns);
     ck_assert_int_eq(a->patience.on_loss, b->patience.on_loss);
-    ck_assert(same_blob(a->plan, b->plan) && same_blob(a->redact, b->redact));
+    ck_assert(same_blob(a->plan, b->plan) && same_blob(a->redact, b->redact) &&
+              same_blob(a->abort_on, b->abort_on));
     ck_assert_uint_eq(a->inventory.n, b->inventory.n);
     ck_assert_mem_eq(a->inventory.agents, b->inventory.agents,
                      a->inventory.n * sizeof *a->inventory.agents);

@@ -70,6 +70,15 @@ static void lost(struct run *run)
     snprintf(run->r->agents[1].problem, sizeof run->r->agents[1].problem, "silent for 10 s");
 }
 
+/* Everybody stopped on our word. */
+static void aborted(struct run *run)
+{
+    run->r->end_ns = 3 * NS_PER_SEC;
+    for (size_t i = 0; i < 2; i++)
+        run->r->agents[i].state = RESULT_STOPPED;
+    snprintf(run->r->aborted, sizeof run->r->aborted, "errors>5 was met 3.00s after the start: 6");
+}
+
 static void interrupted_and_lost(struct run *run)
 {
     lost(run);
@@ -332,6 +341,12 @@ static void halted(struct run *run)
     }
 }
 
+static void aborted_and_late(struct run *run)
+{
+    aborted(run);
+    send_lag(run);
+}
+
 static const struct {
     const char *name;
     void (*spoil)(struct run *run);
@@ -343,6 +358,8 @@ static const struct {
     {"clean", clean, STATUS_VALID, 0, 0, ""},
     {"interrupted", interrupted, STATUS_INTERRUPTED, 130, 1, "signal after 3.00s of 10s"},
     {"interrupted, lost", interrupted_and_lost, STATUS_INTERRUPTED, 130, 2, "silent for 10 s"},
+    {"aborted", aborted, STATUS_ABORTED, 99, 1, "errors>5 was met 3.00s after the start: 6"},
+    {"aborted, late", aborted_and_late, STATUS_GENERATOR_LIMITED, 4, 2, "errors>5 was met"},
     {"lost", lost, STATUS_INCOMPLETE, 3, 1, "agent box1 was lost: silent for 10 s"},
     {"gave up", gave_up, STATUS_INCOMPLETE, 3, 1, "before its end: asked to shut down"},
     {"gave up, stopped", gave_up_and_stopped, STATUS_INCOMPLETE, 3, 1, "box0 was stopped"},
