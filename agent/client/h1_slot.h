@@ -38,6 +38,8 @@ enum slot_state {
 
 struct client_h1;
 
+#define H1_READ_BUFFER (256u << 10)
+
 struct slot {
     struct client_h1 *client;
     const struct target *target;   /* whom the connection is for */
@@ -89,8 +91,13 @@ bool slot_in_flight(const struct slot *s);
 void slot_move(struct slot *s, enum slot_state to);
 /* Completes r from the slot, and reports it; the slot is SETTLING. */
 void slot_report(struct slot *s, struct client_result *r);
-/* A connection is there for a request that is to be repeated. client_h1.c */
+
+/* The connection is idle, or there for a request that is to be repeated. */
 void slot_send(struct slot *s, uint64_t now_ns);
+/* Its connection's, for conn_init. */
+void slot_event(void *arg, enum conn_event ev);
+/* The request has failed, and the connection is of no further use. */
+void slot_fail(struct slot *s, enum outcome outcome, int error, uint64_t now_ns);
 
 /* Connects at once, in the place of a connection that was lost or used up. */
 void slot_connect(struct slot *s, uint64_t now_ns);
