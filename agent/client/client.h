@@ -20,8 +20,12 @@
  * Contract: each submitted request completes EXACTLY once through env->done, also at stop; submit
  * needs idle > 0, never blocks, never refuses. A slot that becomes free is first reported by done
  * (while it does not count as idle yet), then by env->ready once it does. An idle slot that cannot
- * take a request any more is reported by env->lost. Idle slots serve in turn (FIFO). Nothing
- * allocates after init.
+ * take a request any more is reported by env->lost. Nothing allocates after init.
+ *
+ * An idle slot has a connection, or is cold: then the connection is opened for the request, and
+ * belongs to it. A request takes an idle connection to its own target, else a cold slot, else an
+ * idle connection to another target, which is closed and opened to its own. Within each kind slots
+ * serve in turn (FIFO).
  */
 
 enum outcome {
@@ -30,7 +34,7 @@ enum outcome {
     OUTCOME_READ,       /* EOF or reset before the response was complete */
     OUTCOME_WRITE,      /* the request could not be written whole */
     OUTCOME_PROTOCOL,   /* bytes against RFC 9112, header block over the limit */
-    OUTCOME_TIMEOUT,    /* deadline, counted from the send, passed */
+    OUTCOME_TIMEOUT,    /* deadline, counted from sent_ns, passed */
     OUTCOME_UNFINISHED, /* in flight at stop */
     OUTCOME_CONNECT,    /* the connection that was opened for it failed */
     OUTCOMES
@@ -54,10 +58,13 @@ struct client_result {
     int error;    /* errno, or enum h1_error for OUTCOME_PROTOCOL, or a code of tls_error.h, 0 = end
                      of file / none */
     uint64_t tag; /* as submitted */
-    uint64_t due_ns;  /* as submitted, monotonic */
-    uint64_t sent_ns; /* just before the first byte was handed to the kernel (last attempt) */
-    uint64_t done_ns; /* last byte of the response read; or when it failed */
-    /* With client_rules.phases, of a complete response; 0 = unknown. sent <= written <= first byte
+    uint64_t due_ns;    /* as submitted, monotonic */
+    uint64_t sent_ns;   /* just before the first byte was handed to the kernel (last attempt), or
+                           before   the connection was opened for it: no open one was idle */
+    uint64_t done_ns;   /* last byte of the response read; or when it failed */
+    uint64_t handed_ns; /* sent_ns, or after the connection was opened; 0 = it never was */
+    /* With client_rules.phases, of a complete response; 0 = unknown. handed <= written <= first
+     * byte
      * <= done, but a response may begin before its request was written whole. */
     uint64_t written_ns;    /* the last byte of the request was handed to the kernel */
     uint64_t first_byte_ns; /* the first byte of the response was read */
@@ -105,11 +112,14 @@ struct client_ops {
     size_t state_size;
     /* Everything that may allocate. `self` is state_size zeroed bytes. */
     enum err (*init)(void *self, const struct client_env *env, struct errmsg *msg);
-    /* Starts opening all connections. A failed one is tried again (after 100 ms) until stop. */
+    /* Starts opening all connections that are to be open between requests. A failed one is tried
+     * again until stop: after 100 ms, then twice as long each time, up to 1.6 s, and up to a
+     * quarter more at random. So does a cold slot wait after its connection failed. */
     void (*open)(void *self, uint64_t now_ns);
     uint32_t (*idle)(const void *self);      /* slots that could take a request now */
     uint32_t (*connected)(const void *self); /* connections open, busy or idle */
-    uint32_t (*attempted)(const void *self); /* slots whose first attempt has ended */
+    uint32_t (*attempted)(const void *self); /* of `connections`: whose first attempt has ended, or
+                                                that make none before their first request */
     uint32_t (*in_flight)(const void *self);
     /* tag: global index, returned in the result. due_ns: monotonic. */
     void (*submit)(void *self, uint64_t tag, uint64_t due_ns, uint64_t now_ns);

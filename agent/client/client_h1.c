@@ -1,31 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/client/client_h1.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "agent/client/h1_slot.h"
 #include "common/clock.h"
 #include "common/mem.h"
-
-#define BACKOFF_NS (100 * NS_PER_MS)
-
-/* ---- deadlines ---- */
-
-static struct slot *slot_of(struct deadline *d)
-{
-    return (struct slot *)(void *)((char *)d - offsetof(struct slot, deadline));
-}
-
-static void slot_timed_out(struct slot *s, uint64_t now_ns)
-{
-    if (s->state == SLOT_CONNECTING)
-        slot_connect_timed_out(s, now_ns);
-    else
-        slot_fail(s, OUTCOME_TIMEOUT, 0, now_ns);
-}
-
-/* ---- operations ---- */
 
 static bool any_tls(const struct targets *t)
 {
@@ -35,56 +17,94 @@ static bool any_tls(const struct targets *t)
     return false;
 }
 
-/* Connections of the slot go to that target from now on, the first one to one of its addresses. */
-static void slot_aim(struct slot *s, uint32_t target, uint32_t turn)
+/* So that `n` slots are spread over the targets as the requests are. */
+static uint32_t first_target(const struct client_h1 *c, uint32_t slot)
 {
-    struct client_h1 *c = s->client;
-    s->target = c->env.targets->items[target];
-    s->addr = (uint32_t)(turn % s->target->n);
-    s->conn.turn = turn;
-    if (s->target->tls == NULL)
-        return;
-    struct conn_tls *tls = &c->tls[s - c->slots];
-    conn_tls_init(tls, s->target->tls, &c->sessions[target]);
-    conn_use_tls(&s->conn, tls);
+    return c->env.requests->requests[reqset_pick(c->env.requests, slot)].origin;
+}
+
+static enum err check(const struct client_env *env, struct errmsg *msg)
+{
+    bool good = env->loop != NULL && env->connections > 0 && env->targets->n > 0;
+    for (size_t i = 0; good && i < env->targets->n; i++)
+        good = env->targets->items[i]->n > 0;
+    if (good)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_INVALID,
+                      "HTTP/1.1 client: a loop, targets with an address and at least one "
+                      "connection are needed");
+}
+
+static uint32_t serve_max(const struct client_rules *r)
+{
+    if (r->no_keepalive)
+        return 1;
+    return r->requests_per_connection > 0 ? r->requests_per_connection : UINT32_MAX;
+}
+
+static void init_rules(struct client_h1 *c)
+{
+    const struct client_rules *r = &c->env.rules;
+    uint64_t connect_ns = r->connect_timeout_ns;
+    c->n_slots = r->max_connections > c->env.connections ? r->max_connections : c->env.connections;
+    c->serve_max = serve_max(r);
+    c->impatient = connect_ns != 0 && connect_ns < c->env.timeout_ns;
+    deadlines_init(&c->timeouts, c->env.timeout_ns);
+    deadlines_init(&c->connects, connect_ns != 0 ? connect_ns : c->env.timeout_ns);
+}
+
+static void init_slots(struct client_h1 *c)
+{
+    size_t targets = c->env.targets->n;
+    c->slots = mem_calloc(c->n_slots, sizeof *c->slots);
+    c->sessions = mem_calloc(targets, sizeof *c->sessions);
+    c->idle = mem_calloc(targets, sizeof *c->idle);
+    c->turns = mem_calloc(targets, sizeof *c->turns);
+    if (any_tls(c->env.targets))
+        c->tls = mem_calloc(c->n_slots, sizeof *c->tls);
+    timer_heap_init(&c->pauses, c->n_slots);
+    for (size_t i = 0; i < targets; i++)
+        TAILQ_INIT(&c->idle[i]);
+    for (size_t i = 0; i < SLOT_STATES; i++)
+        TAILQ_INIT(&c->lists[i]);
+    for (uint32_t i = 0; i < c->n_slots; i++) {
+        struct slot *s = &c->slots[i];
+        s->client = c;
+        s->attempted = i >= c->env.connections; /* nobody waits for those */
+        conn_init(&s->conn, loop_base(c->env.loop), slot_event, s);
+        slot_aim(s, first_target(c, i));
+    }
 }
 
 static enum err h1_init(void *self, const struct client_env *env, struct errmsg *msg)
 {
     struct client_h1 *c = self;
-    if (env->loop == NULL || env->connections == 0 || env->targets->items[0]->n == 0)
-        return errmsg_set(msg, ERR_INVALID,
-                          "HTTP/1.1 client: a loop, a target and at least one "
-                          "connection are needed");
+    enum err e = check(env, msg);
+    if (e != ERR_OK)
+        return e;
     c->env = *env;
-    c->slots = mem_calloc(env->connections, sizeof *c->slots);
-    c->sessions = mem_calloc(env->targets->n, sizeof *c->sessions);
-    if (any_tls(env->targets))
-        c->tls = mem_calloc(env->connections, sizeof *c->tls);
     c->buffer = mem_calloc(H1_READ_BUFFER, 1);
     const struct request *first = &env->requests->requests[0];
     if (first->index_at != SIZE_MAX && env->requests->n == 1)
         c->indexed = mem_dup(first->bytes, first->len);
-    TAILQ_INIT(&c->idle);
-    TAILQ_INIT(&c->queued);
     sampling_init(&c->sampling);
-    deadlines_init(&c->timeouts, env->timeout_ns);
-    deadlines_init(&c->backoffs, BACKOFF_NS);
-    for (uint32_t i = 0; i < env->connections; i++) {
-        struct slot *s = &c->slots[i];
-        s->client = c;
-        conn_init(&s->conn, loop_base(env->loop), slot_event, s);
-        slot_aim(s, 0, i);
-    }
+    init_rules(c);
+    init_slots(c);
     return ERR_OK;
 }
 
 static void h1_open(void *self, uint64_t now_ns)
 {
     struct client_h1 *c = self;
-    for (uint32_t i = 0; i < c->env.connections; i++)
-        slot_queue(&c->slots[i]);
+    for (uint32_t i = 0; i < c->n_slots; i++) {
+        struct slot *s = &c->slots[i];
+        if (slot_is_cold(s))
+            slot_attempted(s);
+        slot_move(s, slot_is_cold(s) ? SLOT_COLD : SLOT_QUEUED);
+    }
     h1_connect_queued(c, now_ns);
+    if (c->n_idle > 0)
+        c->env.ready(c->env.arg, now_ns);
 }
 
 static uint32_t h1_idle(const void *self)
@@ -110,40 +130,90 @@ static uint32_t h1_in_flight(const void *self)
 static void h1_submit(void *self, uint64_t tag, uint64_t due_ns, uint64_t now_ns)
 {
     struct client_h1 *c = self;
-    struct slot *s = TAILQ_FIRST(&c->idle);
-    s->request = &c->env.requests->requests[reqset_pick(c->env.requests, tag)];
+    const struct request *r = &c->env.requests->requests[reqset_pick(c->env.requests, tag)];
+    struct slot *s = h1_pick(c, r->origin);
+    s->request = r;
     s->tag = tag;
     s->due_ns = due_ns;
     s->attempts = 0;
     s->lost_error = 0;
-    slot_send(s, now_ns);
+    slot_begin(s, now_ns);
+    if (s->state == SLOT_IDLE && s->aim == r->origin) {
+        slot_send(s, now_ns);
+        return;
+    }
+    conn_close(&s->conn);
+    slot_move(s, SLOT_OPENING);
+    slot_aim(s, r->origin);
+    slot_connect(s, now_ns);
+}
+
+/* ---- deadlines ---- */
+
+#define OWNER(pointer, member)                                                                     \
+    ((struct slot *)(void *)((char *)(pointer)-offsetof(struct slot, member)))
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 static uint64_t h1_deadline(const void *self)
 {
     const struct client_h1 *c = self;
-    uint64_t a = deadlines_next(&c->timeouts), b = deadlines_next(&c->backoffs);
-    return a < b ? a : b;
+    const struct slot *unopened = TAILQ_FIRST(&c->lists[SLOT_UNOPENED]);
+    if (unopened != NULL)
+        return unopened->sent_ns;
+    return sooner(sooner(deadlines_next(&c->timeouts), deadlines_next(&c->connects)),
+                  timer_heap_next(&c->pauses));
+}
+
+static void slot_timed_out(struct slot *s, uint64_t now_ns)
+{
+    if (s->state == SLOT_OPENING)
+        (void)slot_next_address(s, ETIMEDOUT);
+    slot_fail(s, OUTCOME_TIMEOUT, 0, now_ns);
 }
 
 static void h1_expire(void *self, uint64_t now_ns)
 {
     struct client_h1 *c = self;
     struct deadline *d;
+    struct heap_timer *t;
+    struct slot *s;
     while (!c->stopped && (d = deadlines_pop(&c->timeouts, now_ns)) != NULL)
-        slot_timed_out(slot_of(d), now_ns);
-    while (!c->stopped && (d = deadlines_pop(&c->backoffs, now_ns)) != NULL)
-        slot_queue(slot_of(d));
+        slot_timed_out(OWNER(d, deadline), now_ns);
+    while (!c->stopped && (d = deadlines_pop(&c->connects, now_ns)) != NULL)
+        slot_connect_timed_out(OWNER(d, connecting), now_ns);
+    while (!c->stopped && (t = timer_heap_pop(&c->pauses, now_ns)) != NULL)
+        slot_resume(OWNER(t, pause), now_ns);
+    while (!c->stopped && (s = TAILQ_FIRST(&c->lists[SLOT_UNOPENED])) != NULL)
+        slot_unopened(s, now_ns);
     h1_connect_queued(c, now_ns);
+}
+
+/* ---- the end ---- */
+
+static void slot_let_go(struct slot *s)
+{
+    deadline_cancel(&s->deadline);
+    deadline_cancel(&s->connecting);
+    timer_heap_cancel(&s->client->pauses, &s->pause);
+    conn_close(&s->conn);
 }
 
 static void slot_quiesce(struct slot *s, uint64_t now_ns)
 {
+    static const bool waiting[SLOT_STATES] = {
+        [SLOT_COLD] = true,    [SLOT_QUEUED] = true,   [SLOT_CONNECTING] = true,
+        [SLOT_BACKOFF] = true, [SLOT_THINKING] = true,
+    };
     if (s->state == SLOT_RETRYING) {
         slot_fail(s, OUTCOME_READ, s->lost_error, now_ns);
-    } else if (s->state == SLOT_CONNECTING || s->state == SLOT_BACKOFF || s->state == SLOT_QUEUED) {
-        deadline_cancel(&s->deadline);
-        conn_close(&s->conn);
+    } else if (s->state == SLOT_OPENING || s->state == SLOT_UNOPENED) {
+        slot_fail(s, OUTCOME_UNFINISHED, 0, now_ns);
+    } else if (waiting[s->state]) {
+        slot_let_go(s);
         slot_move(s, SLOT_CLOSED);
     }
 }
@@ -152,7 +222,7 @@ static void h1_quiesce(void *self, uint64_t now_ns)
 {
     struct client_h1 *c = self;
     c->quiet = true;
-    for (uint32_t i = 0; i < c->env.connections && !c->stopped; i++)
+    for (uint32_t i = 0; i < c->n_slots && !c->stopped; i++)
         slot_quiesce(&c->slots[i], now_ns);
 }
 
@@ -163,6 +233,9 @@ static void h1_traffic(void *self, struct client_traffic *into)
     into->bytes_out += own->bytes_out;
     into->connects += own->connects;
     into->retries += own->retries;
+    into->reused += own->reused;
+    into->head_bytes += own->head_bytes;
+    into->body_bytes += own->body_bytes;
     *own = (struct client_traffic){0};
 }
 
@@ -172,10 +245,9 @@ static void h1_stop(void *self, uint64_t now_ns)
     if (c->slots == NULL || c->stopped)
         return;
     c->stopped = true;
-    for (uint32_t i = 0; i < c->env.connections; i++) {
+    for (uint32_t i = 0; i < c->n_slots; i++) {
         struct slot *s = &c->slots[i];
-        deadline_cancel(&s->deadline);
-        conn_close(&s->conn);
+        slot_let_go(s);
         if (slot_in_flight(s)) {
             struct client_result r = {
                 .outcome = OUTCOME_UNFINISHED, .done_ns = now_ns, .receive_ns = UINT64_MAX};
@@ -190,12 +262,15 @@ static void h1_fini(void *self)
     struct client_h1 *c = self;
     if (c->slots != NULL && !c->stopped) {
         c->stopped = true;
-        for (uint32_t i = 0; i < c->env.connections; i++)
+        for (uint32_t i = 0; i < c->n_slots; i++)
             conn_close(&c->slots[i].conn);
     }
     for (size_t i = 0; c->sessions != NULL && i < c->env.targets->n; i++)
         tls_session_clear(&c->sessions[i]);
+    timer_heap_clear(&c->pauses);
     mem_free(c->sessions);
+    mem_free(c->idle);
+    mem_free(c->turns);
     mem_free(c->tls);
     mem_free(c->slots);
     mem_free(c->buffer);

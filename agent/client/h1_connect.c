@@ -34,31 +34,47 @@ static bool is_the_addresses(enum client_fault f)
     return f == FAULT_CONNECT || f == FAULT_TLS;
 }
 
-static void slot_attempted(struct slot *s)
+void slot_attempted(struct slot *s)
 {
     s->client->n_attempted += s->attempted ? 0 : 1;
     s->attempted = true;
 }
 
-void slot_back_off(struct slot *s, uint64_t now_ns)
-{
-    slot_move(s, SLOT_BACKOFF);
-    deadlines_start(&s->client->backoffs, &s->deadline, now_ns);
-}
-
-void slot_queue(struct slot *s)
-{
-    slot_move(s, SLOT_QUEUED);
-}
-
 /* Nobody answers there: the others need not all find that out one after the other. */
-static void give_up_queued(struct client_h1 *c, uint64_t now_ns)
+static void give_up_queued(struct client_h1 *c, const struct slot *failed)
 {
     struct slot *s;
-    while ((s = TAILQ_FIRST(&c->queued)) != NULL) {
+    while ((s = TAILQ_FIRST(&c->lists[SLOT_QUEUED])) != NULL) {
         slot_attempted(s);
-        slot_back_off(s, now_ns);
+        s->failures = failed->failures;
+        slot_move(s, SLOT_BACKOFF);
+        timer_heap_start(&c->pauses, &s->pause, failed->pause.at_ns);
     }
+}
+
+/* Of the request that the connection was for. */
+static void report_failed(struct slot *s, int error, uint64_t now_ns)
+{
+    struct client_result r = {.outcome = OUTCOME_READ,
+                              .error = s->lost_error,
+                              .done_ns = now_ns,
+                              .receive_ns = UINT64_MAX};
+    if (s->state != SLOT_RETRYING) {
+        r.outcome = tls_error_is(error) ? OUTCOME_TLS : OUTCOME_CONNECT;
+        r.error = error == CONN_FORBIDDEN ? EACCES : error;
+    }
+    slot_report(s, &r);
+}
+
+/* What a request's own connection met is that request's failure; if it is the generator's or the
+ * policy's doing, that is told all the same. */
+static void report_fault(struct slot *s, int error)
+{
+    const struct client_env *env = &s->client->env;
+    enum client_fault f = fault_of(error);
+    bool own = s->state == SLOT_OPENING || s->state == SLOT_UNOPENED;
+    if (env->fault != NULL && !(own && is_the_addresses(f)))
+        env->fault(env->arg, f, error);
 }
 
 /* An attempt has failed on every address (or for a reason of our own): wait a little. */
@@ -66,36 +82,39 @@ static void slot_connect_failed(struct slot *s, int error, uint64_t now_ns)
 {
     struct client_h1 *c = s->client;
     s->walked = 0;
+    s->failures++;
+    deadline_cancel(&s->connecting);
     slot_attempted(s);
-    if (c->env.fault != NULL)
-        c->env.fault(c->env.arg, fault_of(error), error);
-    if (s->state == SLOT_RETRYING) {
-        struct client_result r = {.outcome = OUTCOME_READ,
-                                  .error = s->lost_error,
-                                  .done_ns = now_ns,
-                                  .receive_ns = UINT64_MAX};
-        slot_report(s, &r);
+    report_fault(s, error);
+    if (slot_in_flight(s)) {
+        report_failed(s, error, now_ns);
+        if (c->stopped)
+            return;
+        slot_think(s, now_ns);
     }
-    if (c->stopped)
-        return;
     slot_back_off(s, now_ns);
     if (!c->reached && is_the_addresses(fault_of(error)))
-        give_up_queued(c, now_ns);
+        give_up_queued(c, s);
     h1_connect_queued(c, now_ns);
 }
 
-/* On to the next address; false when all have been tried, or when the fault is not the address's.
- */
-static bool slot_next_address(struct slot *s, int error)
+bool slot_next_address(struct slot *s, int error)
 {
-    size_t n = s->target->n;
+    uint32_t n = (uint32_t)s->target->n;
     if (!is_the_addresses(fault_of(error)))
         return false;
     s->addr = (uint32_t)((s->addr + 1) % n);
     return ++s->walked < n && error != ETIMEDOUT;
 }
 
-/* From any state without an open socket; keeps RETRYING, else CONNECTING. */
+static int slot_dial(struct slot *s)
+{
+    if (s->client->env.rules.phases)
+        s->connect_ns = clock_mono_ns();
+    return conn_open(&s->conn, s->target, &s->target->addrs[s->addr]);
+}
+
+/* From any state without an open socket; keeps what is in flight so, else CONNECTING. */
 void slot_connect(struct slot *s, uint64_t now_ns)
 {
     struct client_h1 *c = s->client;
@@ -103,49 +122,80 @@ void slot_connect(struct slot *s, uint64_t now_ns)
         slot_move(s, SLOT_CLOSED);
         return;
     }
-    if (s->state != SLOT_RETRYING && s->state != SLOT_CONNECTING) {
+    if (s->state != SLOT_CONNECTING && !slot_in_flight(s))
         slot_move(s, SLOT_CONNECTING);
-        deadlines_start(&c->timeouts, &s->deadline, now_ns);
-    }
+    if (s->connecting.list == NULL && (s->state == SLOT_CONNECTING || c->impatient))
+        deadlines_start(&c->connects, &s->connecting, now_ns);
     int error;
     do
-        error = conn_open(&s->conn, s->target, &s->target->addrs[s->addr]);
+        error = slot_dial(s);
     while (error != 0 && slot_next_address(s, error));
-    if (error != 0)
+    if (error == 0)
+        return;
+    if (s->state == SLOT_OPENING) {
+        s->lost_error = error;
+        slot_move(s, SLOT_UNOPENED);
+    } else {
         slot_connect_failed(s, error, now_ns);
+    }
 }
 
-void slot_opened(struct slot *s)
+void slot_unopened(struct slot *s, uint64_t now_ns)
+{
+    slot_connect_failed(s, s->lost_error, now_ns);
+}
+
+/* One more connection, for whatever it was opened. */
+static void slot_count(struct slot *s)
 {
     struct client_h1 *c = s->client;
-    int error = conn_opened(&s->conn);
-    if (error == CONN_PENDING)
-        return;
-    uint64_t now_ns = clock_mono_ns();
-    if (error != 0) {
-        conn_close(&s->conn);
-        if (slot_next_address(s, error))
-            slot_connect(s, now_ns);
-        else
-            slot_connect_failed(s, error, now_ns);
-        return;
-    }
     if (s->conn.tls != NULL && c->env.shaken != NULL)
         c->env.shaken(c->env.arg, &s->conn.tls->handshake);
     c->traffic.connects++;
     c->reached = true;
     slot_attempted(s);
+    deadline_cancel(&s->connecting);
     s->walked = 0;
+    s->failures = 0;
     s->served = 0;
-    if (s->state == SLOT_RETRYING) {
-        c->traffic.retries++;
-        slot_send(s, now_ns);
+}
+
+static void slot_use(struct slot *s, uint64_t now_ns)
+{
+    struct client_h1 *c = s->client;
+    slot_count(s);
+    if (s->state == SLOT_CONNECTING) {
+        slot_rest(s, now_ns);
+        h1_connect_queued(c, now_ns);
         return;
     }
-    deadline_cancel(&s->deadline);
-    slot_move(s, SLOT_IDLE);
-    h1_connect_queued(c, now_ns);
-    c->env.ready(c->env.arg, now_ns);
+    if (s->state == SLOT_RETRYING) {
+        c->traffic.retries++;
+        slot_begin(s, now_ns);
+    }
+    slot_send(s, now_ns);
+}
+
+void slot_opened(struct slot *s)
+{
+    const struct client_env *env = &s->client->env;
+    bool was_tcp = !conn_shaking_hands(&s->conn);
+    int error = conn_opened(&s->conn);
+    if (was_tcp && (error == 0 || error == CONN_PENDING) && env->rules.phases &&
+        env->opened != NULL)
+        env->opened(env->arg, clock_elapsed(s->connect_ns, clock_mono_ns()));
+    if (error == CONN_PENDING)
+        return;
+    uint64_t now_ns = clock_mono_ns();
+    if (error == 0) {
+        slot_use(s, now_ns);
+        return;
+    }
+    conn_close(&s->conn);
+    if (slot_next_address(s, error))
+        slot_connect(s, now_ns);
+    else
+        slot_connect_failed(s, error, now_ns);
 }
 
 void slot_connect_timed_out(struct slot *s, uint64_t now_ns)
@@ -162,7 +212,8 @@ void h1_connect_queued(struct client_h1 *c, uint64_t now_ns)
         return;
     c->pulling = true;
     struct slot *s;
-    while (c->n_connecting < CONNECTS_MAX && !c->stopped && (s = TAILQ_FIRST(&c->queued)) != NULL)
+    while (c->n_connecting < CONNECTS_MAX && !c->stopped &&
+           (s = TAILQ_FIRST(&c->lists[SLOT_QUEUED])) != NULL)
         slot_connect(s, now_ns);
     c->pulling = false;
 }

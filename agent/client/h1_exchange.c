@@ -29,7 +29,7 @@ static bool is_barren(struct slot *s, enum outcome outcome)
     return s->barren > BARREN_MAX;
 }
 
-/* The connection is of no further use: report, then replace it, as a rule at once. */
+/* Report, then replace the connection, as a rule at once. */
 void slot_fail(struct slot *s, enum outcome outcome, int error, uint64_t now_ns)
 {
     struct client_result r = {
@@ -39,10 +39,11 @@ void slot_fail(struct slot *s, enum outcome outcome, int error, uint64_t now_ns)
     slot_report(s, &r);
     if (s->client->stopped)
         return;
+    slot_think(s, now_ns);
     if (barren)
         slot_back_off(s, now_ns);
     else
-        slot_connect(s, now_ns);
+        slot_replace(s, now_ns);
 }
 
 static void slot_complete(struct slot *s, uint64_t now_ns, uint64_t receive_ns, bool reuse)
@@ -51,20 +52,24 @@ static void slot_complete(struct slot *s, uint64_t now_ns, uint64_t receive_ns, 
     struct client_result r = {.outcome = OUTCOME_OK,
                               .status = s->response.status,
                               .done_ns = now_ns,
+                              .written_ns = s->written_ns,
+                              .first_byte_ns = s->first_byte_ns,
                               .receive_ns = receive_ns};
     s->served++;
     s->barren = 0;
+    c->traffic.head_bytes += s->response.head_bytes;
+    c->traffic.body_bytes += s->response.body_bytes;
+    reuse = reuse && s->served < c->serve_max;
     if (!reuse)
         conn_close(&s->conn);
     slot_report(s, &r);
     if (c->stopped)
         return;
-    if (!reuse) {
-        slot_connect(s, now_ns);
-        return;
-    }
-    slot_move(s, SLOT_IDLE);
-    c->env.ready(c->env.arg, now_ns);
+    slot_think(s, now_ns);
+    if (reuse)
+        slot_rest(s, now_ns);
+    else
+        slot_replace(s, now_ns);
 }
 
 /* ---- sending ---- */
@@ -88,6 +93,8 @@ static void slot_write(struct slot *s)
     if (n >= 0) {
         s->written += (size_t)n;
         s->client->traffic.bytes_out += (uint64_t)n;
+        if (s->client->env.rules.phases && s->written == len)
+            s->written_ns = clock_mono_ns();
     } else if (n != -EAGAIN) {
         s->write_error = (int)-n;
         conn_poke(&s->conn);
@@ -97,17 +104,27 @@ static void slot_write(struct slot *s)
         conn_want_write(&s->conn);
 }
 
+void slot_begin(struct slot *s, uint64_t now_ns)
+{
+    s->attempts++;
+    s->sent_ns = now_ns;
+    s->handed_ns = 0;
+    deadlines_start(&s->client->timeouts, &s->deadline, now_ns);
+}
+
 void slot_send(struct slot *s, uint64_t now_ns)
 {
+    struct client_h1 *c = s->client;
     slot_move(s, SLOT_BUSY);
     bool head = s->request->head_method;
-    h1_response_start(&s->response, head, &s->client->known[head]);
+    h1_response_start(&s->response, head, &c->known[head]);
     s->written = 0;
     s->answered = false;
     s->write_error = 0;
-    s->attempts++;
-    s->sent_ns = now_ns;
-    deadlines_start(&s->client->timeouts, &s->deadline, now_ns);
+    s->handed_ns = now_ns;
+    s->written_ns = 0;
+    s->first_byte_ns = 0;
+    c->traffic.reused += s->served > 0;
     /* A new connection on which there are bytes already: slot_bytes refuses them. */
     if (s->served == 0 && conn_has_bytes(&s->conn))
         conn_poke(&s->conn);
@@ -126,12 +143,33 @@ static void slot_idle_lost(struct slot *s, int error, uint64_t now_ns)
     if (s->served == 0 && tls_error_is(error) && env->fault != NULL)
         env->fault(env->arg, FAULT_TLS, error);
     conn_close(&s->conn);
+    if (slot_is_cold(s)) { /* still idle: it had none before its first request either */
+        slot_move(s, s->client->quiet ? SLOT_CLOSED : SLOT_COLD);
+        return;
+    }
     if (s->served > 0)
         slot_connect(s, now_ns);
     else
         slot_back_off(s, now_ns);
     if (env->lost != NULL)
         env->lost(env->arg, now_ns);
+}
+
+/* Nothing is under way on it: an end, or bytes nobody asked for. */
+static void slot_unused_lost(struct slot *s, int error, uint64_t now_ns)
+{
+    if (s->state == SLOT_IDLE) {
+        slot_idle_lost(s, error, now_ns);
+        return;
+    }
+    timer_heap_cancel(&s->client->pauses, &s->pause);
+    conn_close(&s->conn);
+    slot_replace(s, now_ns);
+}
+
+static bool is_unused(const struct slot *s)
+{
+    return s->state == SLOT_IDLE || s->state == SLOT_THINKING;
 }
 
 /* RFC 9112 section 9.3.1: the server may close a persistent connection at any time, so a request
@@ -160,8 +198,8 @@ static void slot_cut_off(struct slot *s, int error, uint64_t now_ns)
 /* End of file (error 0; in TLS with close_notify, RFC 9112 section 9.8) or a socket error. */
 static void slot_lost(struct slot *s, int error, uint64_t now_ns)
 {
-    if (s->state == SLOT_IDLE) {
-        slot_idle_lost(s, error, now_ns);
+    if (is_unused(s)) {
+        slot_unused_lost(s, error, now_ns);
     } else if (error == 0 && h1_response_eof(&s->response) == H1_COMPLETE) {
         slot_complete(s, now_ns, UINT64_MAX, false);
     } else if (may_retry(s, error)) {
@@ -206,11 +244,13 @@ static void slot_bytes(struct slot *s, const struct conn_read *got, uint64_t now
     struct client_h1 *c = s->client;
     size_t n = (size_t)got->n, used;
     c->traffic.bytes_in += n;
-    if (s->state == SLOT_IDLE) {
+    if (is_unused(s)) {
         report_extra(s);
-        slot_idle_lost(s, 0, now_ns);
+        slot_unused_lost(s, 0, now_ns);
         return;
     }
+    if (!s->answered && c->env.rules.phases)
+        s->first_byte_ns = now_ns;
     s->answered = true;
     if (s->written == 0 && s->write_error == 0) {
         slot_fail(s, OUTCOME_PROTOCOL, H1_EARLY_BYTES, now_ns);
@@ -234,7 +274,7 @@ static void slot_no_bytes(struct slot *s, int error, uint64_t now_ns)
 static uint64_t read_stamp(const struct slot *s)
 {
     uint64_t woke_ns = loop_woke_ns(s->client->env.loop);
-    return s->answered || woke_ns < s->sent_ns ? clock_mono_ns() : woke_ns;
+    return s->answered || woke_ns < s->handed_ns ? clock_mono_ns() : woke_ns;
 }
 
 static uint64_t body_left(const struct slot *s)

@@ -72,6 +72,7 @@ static int on_message_complete(llhttp_t *p)
 static int on_chunk_header(llhttp_t *p)
 {
     struct h1_response *r = p->data;
+    r->body_bytes += p->content_length;
     r->phase = p->content_length == 0 ? H1_PHASE_TRAILER : H1_PHASE_CHUNK_DATA;
     return HPE_PAUSED;
 }
@@ -114,6 +115,8 @@ void h1_response_start(struct h1_response *r, bool head_method, struct h1_known 
     r->status = 0;
     r->keep_alive = false;
     r->error = 0;
+    r->head_bytes = 0;
+    r->body_bytes = 0;
     r->state = H1_MORE;
     r->head_method = head_method;
     r->extension = false;
@@ -232,6 +235,7 @@ static size_t feed_head(struct h1_response *r, char *bytes, size_t len)
         if (r->state == H1_MORE && r->phase != H1_PHASE_HEAD)
             remember(r, bytes, used, whole);
     }
+    r->head_bytes += used;
     if (r->state == H1_MORE && r->phase == H1_PHASE_END)
         end_of_message(r);
     else if (r->phase == H1_PHASE_CHUNK_LINE)
@@ -249,6 +253,7 @@ static size_t feed_trailer(struct h1_response *r, char *bytes, size_t len)
     }
     r->trailer = h1_trailer_take(r->trailer, bytes, len, &used);
     r->used += used;
+    r->head_bytes += used;
     if (r->trailer == H1_TRAILER_BAD) {
         fail(r, H1_BAD_RESPONSE);
     } else if (r->trailer == H1_TRAILER_END) {
@@ -260,6 +265,7 @@ static size_t feed_trailer(struct h1_response *r, char *bytes, size_t len)
 
 enum h1_state h1_response_skip(struct h1_response *r, uint64_t n)
 {
+    r->body_bytes += n;
     if (r->phase == H1_PHASE_UNTIL_EOF)
         return r->state;
     r->left -= n;

@@ -60,6 +60,9 @@ struct h1_response {
     int status;
     bool keep_alive; /* the connection can carry another request (RFC 9112 section 9.3) */
     enum h1_error error;
+    /* Of a complete response: status lines, fields and trailers, those of 1xx too; the content,
+     * without what frames its chunks. */
+    uint64_t head_bytes, body_bytes;
     /* Private below. */
     struct h1_known *known;
     llhttp_t parser; /* set up when the first bytes are not known */

@@ -11,28 +11,47 @@
 #include "agent/client/deadlines.h"
 #include "agent/client/h1_response.h"
 #include "agent/client/sampling.h"
+#include "agent/client/timer_heap.h"
 
 /*
  * What the parts of client_h1 share, and nobody else includes. A slot is one place for a
  * connection; it carries at most one request. There may be tens of thousands: keep it small.
  *
- *   CLOSED -> QUEUED -> CONNECTING -> BACKOFF -> QUEUED ...
- *                         |    ^
- *                         v    |
- *                       IDLE <-> BUSY <-> RETRYING    (RETRYING: connecting with the request kept)
+ *            without a connection    opening one     with one
  *
- * SETTLING is a slot whose request's result is being reported: neither busy nor idle. QUEUED waits
- * for its turn to connect.
+ *            CLOSED ---> QUEUED ---> CONNECTING ---> IDLE <-------------+ <--+
+ *              |           ^            |             |                 |    |
+ *   nobody's   |           +- BACKOFF <-+             | submit          |    | think time over
+ *   request    |                 |                    v                 |    |
+ *              v                 v                   BUSY <--> RETRYING |  THINKING
+ *             COLD <-------------+                   ^  |               |    ^
+ *              |                                     |  v               |    |
+ *              +-- submit --> OPENING ---------------+ SETTLING --------+----+
+ *                               |  ^                    ^   to COLD, CONNECTING, BACKOFF
+ *                               v  +-- IDLE of another  |   without one that is kept
+ *                             UNOPENED   target ------->+
+ *
+ * COLD counts as idle: the connection is opened for the request, and is part of it. Its slots are
+ * those beyond client_env.connections, and all of them when no connection is kept. OPENING and
+ * RETRYING are in flight: connecting with the request kept. UNOPENED could not even begin to: that
+ * is told on the next turn, because submit completes nothing. SETTLING is a slot whose request's
+ * result is being reported: neither busy nor idle. QUEUED waits for its turn to connect. BACKOFF
+ * waits after a failure, or for the end of a think time. An idle or thinking connection that is
+ * lost leads to CONNECTING, BACKOFF or COLD. Everything ends in CLOSED.
  */
 enum slot_state {
     SLOT_CLOSED,
+    SLOT_COLD,
     SLOT_QUEUED,
     SLOT_CONNECTING,
     SLOT_BACKOFF,
     SLOT_IDLE,
+    SLOT_OPENING,
+    SLOT_UNOPENED,
     SLOT_BUSY,
     SLOT_RETRYING,
     SLOT_SETTLING,
+    SLOT_THINKING,
     SLOT_STATES
 };
 
@@ -43,47 +62,65 @@ struct client_h1;
 struct slot {
     struct client_h1 *client;
     const struct target *target;   /* whom the connection is for */
+    uint32_t aim;                  /* its number */
     const struct request *request; /* the one it carries, or carried last */
     struct conn conn;
     enum slot_state state;
-    struct deadline deadline; /* of the request, the connect attempt or the backoff */
-    TAILQ_ENTRY(slot) link;   /* among the idle or the queued ones */
-    uint32_t addr;            /* index of the address in use */
-    uint32_t walked;          /* addresses that failed in a row */
-    uint32_t served;          /* responses completed on this connection, saturating is not needed */
-    uint32_t barren;          /* connections in a row that were lost without a single response */
-    bool attempted;           /* the first attempt has ended, or is known to be of no use */
+    TAILQ_ENTRY(slot) link;     /* in the list of its state */
+    struct deadline deadline;   /* of the request */
+    struct deadline connecting; /* of the attempt to connect */
+    struct heap_timer pause;    /* BACKOFF, THINKING */
+    uint64_t think_until_ns;    /* no request before */
+    uint64_t idle_number;       /* IDLE: of how many that became idle before it */
+    uint32_t addr;              /* index of the address in use */
+    uint32_t walked;            /* addresses that failed in a row */
+    uint32_t failures;          /* attempts to connect that failed in a row */
+    uint32_t served;            /* responses completed on this connection */
+    uint32_t barren;            /* connections in a row that were lost without a single response */
+    uint32_t thought;           /* think times so far */
+    bool attempted;             /* the first attempt has ended, or is known to be of no use */
     /* The request. */
     struct h1_response response;
     uint64_t tag, due_ns, sent_ns;
+    uint64_t handed_ns, written_ns, first_byte_ns; /* the last two with phases */
+    uint64_t connect_ns;                           /* with phases: when the attempt began */
     size_t written;
     uint32_t attempts;
     bool answered;   /* a byte of the response has come */
     int write_error; /* errno of a failed send, handled on the next turn */
-    int lost_error;  /* errno that caused the retry */
+    int lost_error;  /* errno that caused the retry; UNOPENED: why */
 };
 
 TAILQ_HEAD(slot_list, slot);
 
 struct client_h1 {
     struct client_env env;
+    uint32_t n_slots; /* env.connections, or rules.max_connections if that is more */
     struct slot *slots;
-    struct slot_list idle, queued;
-    struct deadlines timeouts; /* requests and connect attempts */
-    struct deadlines backoffs;
+    struct slot_list *idle;              /* by target */
+    struct slot_list lists[SLOT_STATES]; /* COLD, QUEUED, UNOPENED */
+    struct deadlines timeouts;           /* of requests */
+    struct deadlines connects;           /* of attempts to connect */
+    struct timer_heap pauses;
     uint32_t n_idle, n_connected, n_connecting, n_attempted, n_in_flight;
+    uint32_t serve_max;  /* responses on one connection; UINT32_MAX = no limit */
+    uint64_t idle_count; /* slots that became idle so far */
+    uint32_t *turns;     /* by target: connections aimed at it so far */
     struct client_traffic traffic;
     struct sampling sampling;     /* which responses get a kernel stamp */
     struct h1_known known[2];     /* the second of HEAD */
     struct conn_tls *tls;         /* one a slot, or NULL */
     struct tls_session *sessions; /* one a target */
+    bool impatient;               /* connecting has a limit of its own */
     bool reached;                 /* some attempt to connect has succeeded */
     bool pulling;                 /* inside h1_connect_queued */
     bool quiet;                   /* nothing more is opened or repeated */
     bool stopped;
-    char *buffer;  /* shared by all slots */
+    char *buffer;  /* shared by all slots, H1_READ_BUFFER bytes */
     char *indexed; /* own copy of the only request in test mode, else NULL */
 };
+
+/* ---- h1_slot.c: states ---- */
 
 /* Whether a slot in this state carries a request that was sent. */
 bool slot_in_flight(const struct slot *s);
@@ -92,23 +129,51 @@ void slot_move(struct slot *s, enum slot_state to);
 /* Completes r from the slot, and reports it; the slot is SETTLING. */
 void slot_report(struct slot *s, struct client_result *r);
 
-/* The connection is idle, or there for a request that is to be repeated. */
+/* ---- h1_pool.c: which slot for which request ---- */
+
+/* Connections of the slot, which has none, go to that target from now on. */
+void slot_aim(struct slot *s, uint32_t target);
+/* The slot for a request to that target; one must be idle. Never NULL then. */
+struct slot *h1_pick(struct client_h1 *c, uint32_t target);
+/* It has no connection between requests. */
+bool slot_is_cold(const struct slot *s);
+/* The slot has a connection and no request: idle now, or after its think time. */
+void slot_rest(struct slot *s, uint64_t now_ns);
+/* The slot has neither: cold, or a new connection at once. */
+void slot_replace(struct slot *s, uint64_t now_ns);
+/* The slot has neither, and waits a little, the longer the more attempts have failed. */
+void slot_back_off(struct slot *s, uint64_t now_ns);
+/* The wait is over. */
+void slot_resume(struct slot *s, uint64_t now_ns);
+/* A request has ended: its user thinks. */
+void slot_think(struct slot *s, uint64_t now_ns);
+
+/* ---- h1_exchange.c: a request on its connection ---- */
+
+/* From now on the request is under way: its stamp and its timeout. */
+void slot_begin(struct slot *s, uint64_t now_ns);
+/* There is a connection for it. */
 void slot_send(struct slot *s, uint64_t now_ns);
 /* Its connection's, for conn_init. */
 void slot_event(void *arg, enum conn_event ev);
 /* The request has failed, and the connection is of no further use. */
 void slot_fail(struct slot *s, enum outcome outcome, int error, uint64_t now_ns);
 
-/* Connects at once, in the place of a connection that was lost or used up. */
+/* ---- h1_connect.c: connections ---- */
+
+/* Connects at once: for the request it has, or in the place of a connection that is gone. */
 void slot_connect(struct slot *s, uint64_t now_ns);
 /* The end of that, on CONN_WRITABLE. */
 void slot_opened(struct slot *s);
 /* An attempt took too long. */
 void slot_connect_timed_out(struct slot *s, uint64_t now_ns);
-/* Waits a little before it is queued. */
-void slot_back_off(struct slot *s, uint64_t now_ns);
-/* Connects when its turn comes. */
-void slot_queue(struct slot *s);
+/* UNOPENED: tells. */
+void slot_unopened(struct slot *s, uint64_t now_ns);
+/* Its first attempt has ended. */
+void slot_attempted(struct slot *s);
+/* The next connection goes to another address; false when all have been tried in a row, or when the
+ * error is not the address's. */
+bool slot_next_address(struct slot *s, int error);
 /* Starts as many queued slots as may be. */
 void h1_connect_queued(struct client_h1 *c, uint64_t now_ns);
 

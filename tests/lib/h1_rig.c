@@ -62,6 +62,9 @@ static void check_result(const struct h1_rig *r, const struct client_result *res
     MUST(res->done_ns >= res->sent_ns);
     MUST(res->attempts == 1 || res->attempts == 2);
     MUST((res->outcome == OUTCOME_OK) == (res->status != 0));
+    if (r->env.rules.phases && res->outcome == OUTCOME_OK)
+        MUST(res->handed_ns >= res->sent_ns && res->done_ns >= res->first_byte_ns &&
+             res->first_byte_ns >= res->handed_ns);
     MUST(res->receive_ns == UINT64_MAX || res->receive_ns < 20 * NS_PER_SEC);
 }
 
@@ -69,7 +72,10 @@ static void on_done(void *arg, const struct client_result *res)
 {
     struct h1_rig *r = arg;
     check_result(r, res);
-    MUST((r->ops->idle(r->client) + r->ops->in_flight(r->client)) < (r->env.connections));
+    uint32_t slots = r->env.connections;
+    if (slots < r->env.rules.max_connections)
+        slots = r->env.rules.max_connections;
+    MUST(r->ops->idle(r->client) + r->ops->in_flight(r->client) < slots);
     if (res->tag < RIG_RESULTS_MAX) {
         MUST(r->results[res->tag].sent_ns == 0); /* exactly once */
         r->results[res->tag] = *res;
@@ -106,6 +112,14 @@ static void on_shaken(void *arg, const struct conn_handshake *h)
     r->handshake = *h;
 }
 
+static void on_opened(void *arg, uint64_t took_ns)
+{
+    struct h1_rig *r = arg;
+    MUST(r->started && r->env.rules.phases);
+    r->opened++;
+    r->opened_ns = took_ns;
+}
+
 static void on_timer(void *arg)
 {
     (void)arg;
@@ -118,9 +132,14 @@ void h1_rig_init(struct h1_rig *r, const struct h1_rig_config *cfg)
     r->request = cfg->request;
     r->target = cfg->target;
     r->target.tls = cfg->tls;
-    r->items[0] = &r->target;
-    r->targets = (struct targets){1, r->items};
-    r->requests = (struct reqset){.n = 1, .requests = &r->request};
+    MUST(cfg->n_others < RIG_TARGETS_MAX);
+    for (size_t i = 0; i <= cfg->n_others; i++) {
+        r->items[i] = i == 0 ? &r->target : &cfg->others[i - 1];
+        r->aimed[i] = r->request;
+        r->aimed[i].origin = (uint32_t)i;
+    }
+    r->targets = (struct targets){1 + cfg->n_others, r->items};
+    r->requests = (struct reqset){.n = 1 + cfg->n_others, .requests = r->aimed};
     r->ops = client_h1_ops();
     ck_assert_int_eq(loop_new(&r->loop, &msg), ERR_OK);
     r->timer = loop_timer_new(r->loop, on_timer, r);
@@ -135,6 +154,8 @@ void h1_rig_init(struct h1_rig *r, const struct h1_rig_config *cfg)
         .ready = on_ready,
         .fault = on_fault,
         .shaken = on_shaken,
+        .opened = on_opened,
+        .rules = cfg->rules,
     };
     r->client = mem_calloc(1, r->ops->state_size);
     ck_assert_int_eq(r->ops->init(r->client, &r->env, &msg), ERR_OK);

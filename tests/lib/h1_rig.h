@@ -13,6 +13,7 @@
  */
 
 #define RIG_RESULTS_MAX 128
+#define RIG_TARGETS_MAX 4
 #define RIG_LIMIT_MS    10000 /* four times that under a sanitizer */
 
 struct h1_rig_config {
@@ -21,6 +22,10 @@ struct h1_rig_config {
     struct request request;
     struct target target;
     const struct tls_context *tls; /* NULL = in the clear */
+    struct client_rules rules;
+    /* With others, request i of the run goes to target i modulo 1 + n_others; the caller's. */
+    const struct target *others;
+    size_t n_others;
 };
 
 struct h1_rig {
@@ -28,8 +33,9 @@ struct h1_rig {
     struct loop_timer *timer;
     struct client_env env;
     struct request request;
+    struct request aimed[RIG_TARGETS_MAX]; /* the same bytes, for each target */
     struct target target;
-    const struct target *items[1];
+    const struct target *items[RIG_TARGETS_MAX];
     struct targets targets;
     struct reqset requests;
     const struct client_ops *ops;
@@ -38,7 +44,8 @@ struct h1_rig {
     uint64_t submitted, completed, readies;
     uint64_t outcomes[OUTCOMES];
     uint64_t faults[FAULTS];
-    int fault_code; /* of the last fault */
+    int fault_code;             /* of the last fault */
+    uint64_t opened, opened_ns; /* connections, with phases; how long the last one took */
     uint64_t handshakes, resumed;
     struct conn_handshake handshake; /* the last one */
     struct client_traffic traffic;
