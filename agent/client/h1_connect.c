@@ -100,10 +100,10 @@ static void slot_connect_failed(struct slot *s, int error, uint64_t now_ns)
 
 bool slot_next_address(struct slot *s, int error)
 {
-    uint32_t n = (uint32_t)s->target->n;
+    uint32_t n = (uint32_t)target_now(s->target)->n;
     if (!is_the_addresses(fault_of(error)))
         return false;
-    s->addr = (uint32_t)((s->addr + 1) % n);
+    s->addr++;
     return ++s->walked < n && error != ETIMEDOUT;
 }
 
@@ -111,7 +111,8 @@ static int slot_dial(struct slot *s)
 {
     if (s->client->env.rules.phases)
         s->connect_ns = clock_mono_ns();
-    return conn_open(&s->conn, s->target, &s->target->addrs[s->addr]);
+    const struct target *t = target_now(s->target); /* its name may have been looked up again */
+    return conn_open(&s->conn, t, &t->addrs[s->addr % t->n]);
 }
 
 /* From any state without an open socket; keeps what is in flight so, else CONNECTING. */
@@ -158,6 +159,7 @@ static void slot_count(struct slot *s)
     s->walked = 0;
     s->failures = 0;
     s->served = 0;
+    s->addr++; /* the next connection takes the next address */
 }
 
 static void slot_use(struct slot *s, uint64_t now_ns)
