@@ -10,6 +10,8 @@
 #include "common/option.h"
 #include "common/units.h"
 #include "proto/schedule.h"
+#include "proto/template.h"
+#include "proto/url.h"
 
 /*
  * What is to be sent, by the user's words: one struct, one option row per member. The controller
@@ -31,6 +33,13 @@
 #define PLAN_KEY_MAX         (64u << 10)
 #define PLAN_SNI_MAX         253
 #define PLAN_QUANTUM_MAX     UINT64_C(1000000)
+#define PLAN_ENTRIES_MAX     10000
+#define PLAN_WEIGHT_MAX      1000000
+#define PLAN_NAME_MAX        63
+#define PLAN_FILES_MAX       64 /* that {{line}} reads */
+#define PLAN_FILES_BYTES     (6u << 20)
+#define PLAN_ENV_MAX         64
+#define PLAN_ENV_BYTES       (64u << 10) /* of one variable */
 
 /* The oldest version of TLS to be spoken; 0 = not given: 1.2. */
 enum plan_tls {
@@ -43,6 +52,14 @@ enum plan_arrivals {
     PLAN_POISSON
 };
 #define PLAN_SEED_DEFAULT 1
+
+/* Which request is sent for an index: see pick.h. */
+enum plan_order {
+    PLAN_ORDER_AUTO, /* by weight where there are weights, else sequential */
+    PLAN_ORDER_SEQUENTIAL,
+    PLAN_ORDER_WEIGHT,
+    PLAN_ORDER_RANDOM
+};
 
 /* One of several requests (-f, --urls). What it does not say holds from the plan. */
 struct plan_entry {
@@ -62,6 +79,8 @@ struct plan {
     struct option_list headers; /* "Name: value" as given, checked */
     char *data;                 /* --data; NULL = none; copied to body by plan_check, not shipped */
     char *body_file;            /* --body FILE; read into body by plan_check, not shipped */
+    char *body_lines;           /* --body-lines FILE; the body is its {{line}}; not shipped */
+    uint64_t body_size;         /* --body-size; made into body by plan_check, not shipped */
     uint8_t *body;              /* owned; NULL = none (an empty body is not NULL) */
     size_t body_len;
     char *cacert_file;   /* --cacert; read into cacert by plan_check, not shipped */
@@ -99,7 +118,12 @@ struct plan {
     char *unix_socket;             /* NULL = over the network */
     char *proxy;                   /* "http://HOST:PORT"; NULL = none */
     uint64_t dns_refresh_ns; /* names are looked up again so often; 0 = only before the start */
-    bool duration_set, requests_set, connections_set, threads_set, rate_set;
+    uint32_t order;          /* enum plan_order */
+    bool no_templates, chunked, expect_continue; /* of every request */
+    struct template_named *files;                /* owned; what {{line}} reads, by its name */
+    struct template_named *env;                  /* owned; what {{env}} stands for: secrets */
+    size_t n_files, n_env;
+    bool duration_set, requests_set, connections_set, threads_set, rate_set, body_size_set;
 };
 
 /* One agent's part of the plan, cut by the controller. */
@@ -140,6 +164,45 @@ struct plan_request {
 /* >= 1. */
 size_t plan_request_count(const struct plan *p);
 void plan_request_at(const struct plan *p, size_t i, struct plan_request *out);
+
+/* A further entry: zeroed but for weight 1, to be filled in; the next call moves it. */
+struct plan_entry *plan_add_entry(struct plan *p);
+void plan_entry_clear(struct plan_entry *e);
+
+/* "Name:" with nothing behind it: the header of that name is not sent at all. */
+bool plan_header_removes(const char *line);
+
+/* Are the bytes, of a URL, header or body, a template? Not with no_templates, nor what is no text:
+ * a body with a NUL byte is sent as it is. */
+bool plan_is_template(const struct plan *p, const void *bytes, size_t len);
+/* Takes the URL of a request apart; unless no_templates, path and query may hold placeholders, and
+ * path_query then has them as they are. */
+enum err plan_url_parse(const struct plan *p, const char *url, struct url_parts *out,
+                        struct errmsg *msg) MUST_CHECK;
+/* The book for its templates; borrows the plan's files and variables. NULL with no_templates. */
+enum err plan_book(const struct plan *p, struct template_book **out, struct errmsg *msg) MUST_CHECK;
+/* Appends a text of the plan, as it is where it is no template. */
+enum err plan_put_text(const struct plan *p, struct template_form *t,
+                       const struct template_book *book, const void *text, size_t len,
+                       enum template_place place, struct errmsg *msg) MUST_CHECK;
+
+/* Parts of plan_check and plan_validate. Where there are several requests, errors begin with which:
+ * "request 3 (login): ". The first one reads the files of {{line}} and the environment. */
+enum err plan_settle_requests(struct plan *p, struct errmsg *msg) MUST_CHECK;
+enum err plan_check_requests(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+
+enum err plan_parse_order(const struct option_row *row, const char *value, void *target,
+                          struct errmsg *msg);
+/* What PLAN_ORDER_AUTO means here, else the plan's own. */
+enum plan_order plan_order_of(const struct plan *p);
+const char *plan_order_name(enum plan_order o); /* "sequential" "weight" "random" */
+
+/* The rows of the report: each name once, in the order of the requests ("" where one has none).
+ * of[i] (may be NULL) is the number of request i's. ERR_RANGE when there are more than `max`. */
+enum err plan_names(const struct plan *p, size_t max, const char **names, size_t *n,
+                    uint32_t *of) MUST_CHECK;
+/* Names times stages against SNAPSHOT_SERIES_MAX. */
+enum err plan_check_names(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 
 /* --- arrivals -------------------------------------------------------------------------------- */
 
@@ -193,6 +256,7 @@ enum err plan_copy(struct plan *to, const struct plan *from) MUST_CHECK;
 
 /* Wire form (msgpack map, keys in docs/protocol.md). encode: *buf is malloc'ed, caller frees.
  * decode: `to` is initialised; bounded, nothing is trusted; the same checks as plan_check. */
+#define PLAN_WIRE_MAX ((8u << 20) - 4096) /* MSG_BLOB_MAX */
 enum err plan_encode(const struct plan *p, uint8_t **buf, size_t *len) MUST_CHECK;
 enum err plan_decode(const uint8_t *buf, size_t len, struct plan *to,
                      struct errmsg *msg) MUST_CHECK;

@@ -4,7 +4,7 @@
 #include "common/mem.h"
 #include "proto/plan.h"
 #include "proto/plan_route.h"
-#include "proto/wire.h"
+#include "proto/plan_wire.h"
 
 /* Keys of the outer map; docs/protocol.md lists them. The _set members stay at home: they say how
  * the user put it, not what is to be done. */
@@ -19,11 +19,14 @@ enum plan_key {
     PLAN_KEY,
     PLAN_SNI,
     PLAN_STAGES,
+    PLAN_ENTRIES,
+    PLAN_FILES,
     PLAN_RESOLVE = 13,
     PLAN_CONNECT_TO,
     PLAN_SOURCE_IP,
     PLAN_UNIX_SOCKET,
-    PLAN_PROXY
+    PLAN_PROXY,
+    PLAN_ENV = 20
 };
 
 #define STAGE_NUMBERS 5 /* of one stage */
@@ -56,6 +59,10 @@ static const struct wire_field scalars[] = {
     LATER(16, WIRE_U32, arrivals),
     LATER(17, WIRE_U64, seed),
     LATER(20, WIRE_U32, jitter),
+    LATER(30, WIRE_U32, order),
+    LATER(31, WIRE_BOOL, no_templates),
+    LATER(32, WIRE_BOOL, chunked),
+    LATER(33, WIRE_BOOL, expect_continue),
     LATER(44, WIRE_BOOL, ipv4),
     LATER(45, WIRE_BOOL, ipv6),
     LATER(46, WIRE_U64, dns_refresh_ns),
@@ -125,30 +132,29 @@ static bool is_sent(const struct plan *p, const struct member *m)
     return m->always || *(void *const *)at(p, m->offset) != NULL;
 }
 
-static void put_list(struct wire_out *w, const struct option_list *l)
-{
-    wire_put_array(w, (uint32_t)l->n);
-    for (size_t i = 0; i < l->n; i++)
-        wire_put_str(w, l->items[i]);
-}
-
 static void put_member(struct wire_out *w, const struct plan *p, const struct member *m)
 {
     const void *member = at(p, m->offset);
     wire_put_u64(w, m->key);
     if (m->shape == SHAPE_LIST) {
-        put_list(w, member);
+        plan_put_list(w, member);
     } else if (m->shape == SHAPE_BYTES) {
         wire_put_bin(w, *(uint8_t *const *)member, *(const size_t *)at(p, m->len_offset));
     } else {
+        /* A receiver that does not know entries must not send the first of them alone: with them
+         * there is no URL, which it refuses. */
         const char *text = *(char *const *)member;
-        wire_put_str(w, text == NULL ? "" : text);
+        bool absent = text == NULL || (m->key == PLAN_URL && p->n_entries > 0);
+        wire_put_str(w, absent ? "" : text);
     }
 }
 
 static uint32_t count_keys(const struct plan *p)
 {
-    uint32_t n = 1 + (p->n_stages > 0); /* the scalars */
+    const bool others[] = {p->n_stages > 0, p->n_entries > 0, p->n_files > 0, p->n_env > 0};
+    uint32_t n = 1; /* the scalars */
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        n += others[i];
     for (size_t i = 0; i < N_MEMBERS; i++)
         n += is_sent(p, &members[i]);
     return n;
@@ -180,6 +186,22 @@ static void put_stages(struct wire_out *w, const struct plan *p)
     }
 }
 
+static void put_requests(struct wire_out *w, const struct plan *p)
+{
+    if (p->n_entries > 0) {
+        wire_put_u64(w, PLAN_ENTRIES);
+        plan_put_entries(w, p);
+    }
+    if (p->n_files > 0) {
+        wire_put_u64(w, PLAN_FILES);
+        plan_put_named(w, p->files, p->n_files);
+    }
+    if (p->n_env > 0) {
+        wire_put_u64(w, PLAN_ENV);
+        plan_put_named(w, p->env, p->n_env);
+    }
+}
+
 enum err plan_encode(const struct plan *p, uint8_t **buf, size_t *len)
 {
     struct wire_out *w = wire_out_new();
@@ -190,35 +212,10 @@ enum err plan_encode(const struct plan *p, uint8_t **buf, size_t *len)
             put_member(w, p, &members[i]);
     if (p->n_stages > 0)
         put_stages(w, p);
+    put_requests(w, p);
     *buf = wire_out_take(w, len);
     wire_out_free(w);
     return ERR_OK;
-}
-
-static char *get_string(struct wire_in *r, size_t max)
-{
-    struct wire_blob b = wire_get_text(r, max);
-    return r->err == ERR_OK ? mem_dup(b.data, b.len) : NULL;
-}
-
-static void get_list(struct wire_in *r, const struct member *m, struct option_list *l)
-{
-    uint32_t n = wire_get_array(r, m->max_items);
-    l->items = mem_calloc(n, sizeof *l->items);
-    for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
-        char *line = get_string(r, m->max);
-        if (line != NULL)
-            l->items[l->n++] = line;
-    }
-}
-
-static void get_bytes(struct wire_in *r, size_t max, uint8_t **bytes, size_t *len)
-{
-    struct wire_blob b = wire_get_bin(r, max);
-    if (r->err != ERR_OK)
-        return;
-    *bytes = mem_dup(b.data, b.len);
-    *len = b.len;
 }
 
 static void get_stages(struct wire_in *r, struct plan *p)
@@ -240,11 +237,11 @@ static void get_member(struct wire_in *r, struct plan *p, const struct member *m
 {
     void *member = (char *)p + m->offset;
     if (m->shape == SHAPE_LIST)
-        get_list(r, m, member);
+        plan_get_list(r, m->max_items, m->max, member);
     else if (m->shape == SHAPE_BYTES)
-        get_bytes(r, m->max, member, (size_t *)(void *)((char *)p + m->len_offset));
+        plan_get_bytes(r, m->max, member, (size_t *)(void *)((char *)p + m->len_offset));
     else
-        *(char **)member = get_string(r, m->max);
+        *(char **)member = plan_get_text(r, m->max);
 }
 
 static void get_key(struct wire_in *r, struct plan *p, uint64_t key)
@@ -259,6 +256,12 @@ static void get_key(struct wire_in *r, struct plan *p, uint64_t key)
         wire_get_fields(r, scalars, N_SCALARS, p);
     else if (key == PLAN_STAGES)
         get_stages(r, p);
+    else if (key == PLAN_ENTRIES)
+        plan_get_entries(r, p);
+    else if (key == PLAN_FILES)
+        plan_get_named(r, PLAN_FILES_MAX, PLAN_FILES_BYTES, &p->files, &p->n_files);
+    else if (key == PLAN_ENV)
+        plan_get_named(r, PLAN_ENV_MAX, PLAN_ENV_MAX * PLAN_ENV_BYTES, &p->env, &p->n_env);
     else
         wire_skip(r);
 }
@@ -273,6 +276,12 @@ static void get_plan(struct wire_in *r, struct plan *p)
     }
     if ((seen & needed) != needed)
         wire_fail(r, ERR_CORRUPT);
+    if (r->err == ERR_OK && p->n_entries > 0) {
+        if (p->url[0] != '\0') /* the entries and another one: which? */
+            wire_fail(r, ERR_CORRUPT);
+        mem_free(p->url);
+        p->url = mem_strdup(p->entries[0].url);
+    }
     if (p->n_stages == 0 || r->err != ERR_OK)
         return;
     if (p->rate.num != 0 || p->rate.den != 0) /* the stages and another rate: which one? */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 
 /* What is read, for messages. */
 struct input {
-    const char *name, *path;
+    const char *what, *accepted, *path;
     size_t max;
     int fd;
     struct errmsg *msg;
@@ -21,11 +22,8 @@ struct input {
 static enum err refuse(const struct input *in, const char *why, const char *detail)
 {
     char shown[UNITS_SHOWN];
-    size_t n;
-    const struct option_row *rows = plan_options(&n);
-    return errmsg_set(in->msg, ERR_INVALID, "--%s %s: %s%s; accepted is %s", in->name,
-                      units_format_shown(in->path, shown), why, detail,
-                      option_find(rows, n, in->name)->accepted);
+    return errmsg_set(in->msg, ERR_INVALID, "%s %s: %s%s; accepted is %s", in->what,
+                      units_format_shown(in->path, shown), why, detail, in->accepted);
 }
 
 /* At most `max` bytes; *len == max says that there may be more. */
@@ -67,10 +65,10 @@ static enum err read_file(const struct input *in, uint8_t **bytes, size_t *len)
     return e;
 }
 
-enum err plan_file_read(const char *name, const char *path, size_t max, uint8_t **bytes,
-                        size_t *len, struct errmsg *msg)
+enum err plan_file_load(const char *what, const char *accepted, const char *path, size_t max,
+                        uint8_t **bytes, size_t *len, struct errmsg *msg)
 {
-    struct input in = {.name = name, .path = path, .max = max, .msg = msg};
+    struct input in = {.what = what, .accepted = accepted, .path = path, .max = max, .msg = msg};
     /* O_NONBLOCK: a FIFO without a writer must not hang the command; fstat then refuses it. */
     in.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (in.fd < 0)
@@ -78,4 +76,14 @@ enum err plan_file_read(const char *name, const char *path, size_t max, uint8_t 
     enum err e = read_file(&in, bytes, len);
     close(in.fd);
     return e;
+}
+
+enum err plan_file_read(const char *name, const char *path, size_t max, uint8_t **bytes,
+                        size_t *len, struct errmsg *msg)
+{
+    char what[64];
+    size_t n;
+    const struct option_row *rows = plan_options(&n);
+    snprintf(what, sizeof what, "--%s", name);
+    return plan_file_load(what, option_find(rows, n, name)->accepted, path, max, bytes, len, msg);
 }

@@ -12,5 +12,8 @@
  * file and what the option's row says is accepted. */
 enum err plan_file_read(const char *name, const char *path, size_t max, uint8_t **bytes,
                         size_t *len, struct errmsg *msg) MUST_CHECK;
+/* The same of a file that no option names: errors are "WHAT PATH: why; accepted is ACCEPTED". */
+enum err plan_file_load(const char *what, const char *accepted, const char *path, size_t max,
+                        uint8_t **bytes, size_t *len, struct errmsg *msg) MUST_CHECK;
 
 #endif

@@ -194,13 +194,7 @@ enum err plan_check_arrivals(const struct plan *p, struct errmsg *msg)
             msg, ERR_INVALID,
             "--arrivals poisson without a rate: in a closed loop nothing is due at an "
             "instant; accepted is with -r/--rate or --stages");
-    enum err e = check_jitter(p, msg);
-    if (e == ERR_OK && p->seed_set && !plan_is_random(p))
-        return errmsg_set(msg, ERR_INVALID,
-                          "--seed %" PRIu64
-                          " without --arrivals poisson or --jitter: nothing else is random",
-                          p->seed);
-    return e;
+    return check_jitter(p, msg);
 }
 
 /* --- what follows ------------------------------------------------------------------------------

@@ -169,8 +169,12 @@ static enum err check_needed(const struct plan *p, struct errmsg *msg)
         {"cacert", p->cacert != NULL}, {"cert", p->cert != NULL},    {"key", p->key != NULL},
         {"sni", p->sni != NULL},       {"tls-min", p->tls_min != 0},
     };
-    if (strncasecmp(p->url, "https://", 8) == 0)
-        return ERR_OK;
+    for (size_t i = 0; i < plan_request_count(p); i++) {
+        struct plan_request q;
+        plan_request_at(p, i, &q);
+        if (strncasecmp(q.url, "https://", 8) == 0)
+            return ERR_OK;
+    }
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (flags[i].given)
             return refuse(flags[i].flag, "the target is http://; accepted with https:// only", msg);

@@ -93,7 +93,6 @@ START_TEST(test_refused)
         {{"run", "-d", "5", "--stages", "1s@2"}, "--stages with -d/--duration 5s: the stages say"},
         {{"run", "-r5", "--arrivals", "poison"}, "--arrivals poison: accepted is constant or"},
         {{"run", "--arrivals", "poisson"}, "--arrivals poisson without a rate: in a closed loop"},
-        {{"run", "-r5", "--seed", "7"}, "--seed 7 without --arrivals poisson or --jitter: nothing"},
         {{"run", "-r5", "--jitter", "101%"},
          "--jitter 101%: accepted is a percentage from 0 to 100"},
         {{"run", "-r5", "--jitter", "-1"}, "--jitter -1: accepted is a percentage from 0 to 100"},
