@@ -39,7 +39,7 @@ enum err preflight_ports(uint32_t connections, uint64_t addresses, uint32_t port
 }
 
 /* "Connection: keep-alive, close" */
-static bool says_close(const char *line)
+bool preflight_line_closes(const char *line)
 {
     static const char name[] = "Connection:", separators[] = ", \t";
     if (strncasecmp(line, name, sizeof name - 1) != 0)
@@ -54,12 +54,20 @@ static bool says_close(const char *line)
     return false;
 }
 
-bool preflight_closes(const struct plan *p)
+static bool any_closes(const struct option_list *headers)
 {
-    for (size_t i = 0; i < p->headers.n; i++)
-        if (says_close(p->headers.items[i]))
+    for (size_t i = 0; i < headers->n; i++)
+        if (preflight_line_closes(headers->items[i]))
             return true;
     return false;
+}
+
+bool preflight_closes(const struct plan *p)
+{
+    for (size_t i = 0; i < p->n_entries; i++)
+        if (any_closes(&p->entries[i].headers))
+            return true;
+    return any_closes(&p->headers);
 }
 
 /* Requests of the part that are due within the window, at most; UINT64_MAX when there are more. */

@@ -25,7 +25,10 @@ enum err preflight_ports(uint32_t connections, uint64_t addresses, uint32_t port
 enum err preflight_fresh_ports(const struct plan *p, const struct plan_part *part,
                                uint64_t addresses, bool loopback, uint32_t ports,
                                struct errmsg *msg) MUST_CHECK;
-/* Does a Connection header of the plan say "close" (RFC 9110 section 7.6.1)? */
+/* Does a Connection header of the plan, or of one of its requests, say "close" (RFC 9110 section
+ * 7.6.1)? */
 bool preflight_closes(const struct plan *p);
+/* Is the line such a header? */
+bool preflight_line_closes(const char *line);
 
 #endif

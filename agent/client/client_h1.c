@@ -84,9 +84,7 @@ static enum err h1_init(void *self, const struct client_env *env, struct errmsg 
         return e;
     c->env = *env;
     c->buffer = mem_calloc(H1_READ_BUFFER, 1);
-    const struct request *first = &env->requests->requests[0];
-    if (first->index_at != SIZE_MAX && env->requests->n == 1)
-        c->indexed = mem_dup(first->bytes, first->len);
+    c->scratch = mem_calloc(reqset_longest(env->requests), 1);
     sampling_init(&c->sampling);
     init_rules(c);
     init_slots(c);
@@ -274,7 +272,7 @@ static void h1_fini(void *self)
     mem_free(c->tls);
     mem_free(c->slots);
     mem_free(c->buffer);
-    mem_free(c->indexed);
+    mem_free(c->scratch);
     memset(c, 0, sizeof *c);
 }
 

@@ -74,33 +74,25 @@ static void slot_complete(struct slot *s, uint64_t now_ns, uint64_t receive_ns, 
 
 /* ---- sending ---- */
 
-static const char *request_bytes(const struct slot *s)
-{
-    const struct client_h1 *c = s->client;
-    if (c->indexed == NULL)
-        return s->request->bytes;
-    /* One copy for all slots: the index is set again before each (also partial) send. */
-    request_put_index(c->indexed + s->request->index_at, s->tag);
-    return c->indexed;
-}
-
 /* A failure is handled on the next turn of the loop: submit must not complete a request, and the
  * response may be there already (413 and close). */
 static void slot_write(struct slot *s)
 {
-    size_t len = s->request->len;
-    ssize_t n = conn_send(&s->conn, request_bytes(s) + s->written, len - s->written);
+    struct request_bytes r; /* made again for each send: one buffer does for all slots */
+    request_render(s->request, s->tag, s->client->scratch, &r);
+    s->len = r.len;
+    ssize_t n = conn_send(&s->conn, r.bytes + s->written, r.len - s->written);
     if (n >= 0) {
         s->written += (size_t)n;
         s->client->traffic.bytes_out += (uint64_t)n;
-        if (s->client->env.rules.phases && s->written == len)
+        if (s->client->env.rules.phases && s->written == s->len)
             s->written_ns = clock_mono_ns();
     } else if (n != -EAGAIN) {
         s->write_error = (int)-n;
         conn_poke(&s->conn);
         return;
     }
-    if (s->written < len)
+    if (s->written < s->len)
         conn_want_write(&s->conn);
 }
 
@@ -119,6 +111,7 @@ void slot_send(struct slot *s, uint64_t now_ns)
     bool head = s->request->head_method;
     h1_response_start(&s->response, head, &c->known[head]);
     s->written = 0;
+    s->len = SIZE_MAX; /* until it is rendered */
     s->answered = false;
     s->write_error = 0;
     s->handed_ns = now_ns;
@@ -184,7 +177,7 @@ static bool may_retry(const struct slot *s, int error)
 
 static void slot_cut_off(struct slot *s, int error, uint64_t now_ns)
 {
-    bool short_write = s->written < s->request->len;
+    bool short_write = s->written < s->len;
     if (short_write && s->write_error != 0)
         error = s->write_error;
     if (tls_error_is(error))
@@ -235,7 +228,7 @@ static void slot_fed(struct slot *s, enum h1_state state, const struct conn_read
             report_extra(s);
         slot_complete(s, now_ns, receive_ns,
                       s->response.keep_alive && whole && !s->request->close_after &&
-                          s->written == s->request->len);
+                          s->written == s->len);
     }
 }
 

@@ -84,7 +84,7 @@ struct slot {
     uint64_t tag, due_ns, sent_ns;
     uint64_t handed_ns, written_ns, first_byte_ns; /* the last two with phases */
     uint64_t connect_ns;                           /* with phases: when the attempt began */
-    size_t written;
+    size_t written, len;                           /* of its bytes */
     uint32_t attempts;
     bool answered;   /* a byte of the response has come */
     int write_error; /* errno of a failed send, handled on the next turn */
@@ -117,7 +117,7 @@ struct client_h1 {
     bool quiet;                   /* nothing more is opened or repeated */
     bool stopped;
     char *buffer;  /* shared by all slots, H1_READ_BUFFER bytes */
-    char *indexed; /* own copy of the only request in test mode, else NULL */
+    char *scratch; /* the same, for what is rendered */
 };
 
 /* ---- h1_slot.c: states ---- */

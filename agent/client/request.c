@@ -20,24 +20,20 @@ struct header {
     size_t value_len;
 };
 
-/* Growing text; set-up only, so realloc per piece is fine. */
-struct text {
-    char *bytes;
-    size_t len;
+/* What a request is made of. */
+struct making {
+    const struct plan *plan;
+    struct plan_request of;
+    const struct template_book *book;
+    struct template_form *form;
+    const void *body; /* NULL = none */
+    size_t body_len;
+    struct errmsg *msg;
 };
 
-static void put(struct text *t, const void *bytes, size_t len)
+static void put(struct template_form *t, const char *s)
 {
-    if (len == 0)
-        return;
-    t->bytes = mem_realloc(t->bytes, t->len + len, 1);
-    memcpy(t->bytes + t->len, bytes, len);
-    t->len += len;
-}
-
-static void puts_text(struct text *t, const char *s)
-{
-    put(t, s, strlen(s));
+    template_put(t, s, strlen(s));
 }
 
 static bool is(const struct header *h, const char *name)
@@ -73,67 +69,82 @@ static enum err split(const char *line, struct header *h, struct errmsg *msg)
     return ERR_OK;
 }
 
-static bool given(const struct plan *p, const char *name)
+static bool list_has(const struct option_list *l, const char *name, size_t len)
 {
-    size_t len = strlen(name);
-    for (size_t i = 0; i < p->headers.n; i++)
-        if (strncasecmp(p->headers.items[i], name, len) == 0 && p->headers.items[i][len] == ':')
+    for (size_t i = 0; l != NULL && i < l->n; i++)
+        if (strncasecmp(l->items[i], name, len) == 0 && l->items[i][len] == ':')
             return true;
     return false;
 }
 
-static enum err check_length(const char *line, const struct header *h, size_t body_len,
-                             struct errmsg *msg)
+/* Also when it is given to be left out. */
+static bool given(const struct making *m, const char *name)
 {
-    char expected[24];
-    snprintf(expected, sizeof expected, "%zu", body_len);
-    if (strlen(expected) == h->value_len && strncmp(expected, h->value, h->value_len) == 0)
-        return ERR_OK;
-    char why[96];
-    snprintf(why, sizeof why, "the body has %zu bytes; leave the length to hammer", body_len);
-    return refuse(line, why, msg);
+    return list_has(m->of.headers, name, strlen(name)) || list_has(m->of.own, name, strlen(name));
 }
 
-/* The plan's own headers in their order. */
-static enum err put_own(struct text *t, const struct plan *p, size_t body_len, struct errmsg *msg)
+static enum err check_length(const struct making *m, const char *line, const struct header *h)
+{
+    char expected[24], why[96];
+    snprintf(expected, sizeof expected, "%zu", m->body_len);
+    if (strlen(expected) == h->value_len && strncmp(expected, h->value, h->value_len) == 0 &&
+        !m->plan->chunked && !plan_is_template(m->plan, m->body, m->body_len))
+        return ERR_OK;
+    snprintf(why, sizeof why, "the body has %zu bytes; leave the length to hammer", m->body_len);
+    return refuse(line, why, m->msg);
+}
+
+static enum err put_header(struct making *m, const char *line, const struct header *h)
+{
+    if (is(h, "Transfer-Encoding"))
+        return refuse(line, "the body is sent with Content-Length only, or with --chunked", m->msg);
+    enum err e = is(h, "Content-Length") ? check_length(m, line, h) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
+    template_put(m->form, h->name, h->name_len);
+    put(m->form, ": ");
+    e = plan_put_text(m->plan, m->form, m->book, h->value, h->value_len, TEMPLATE_IN_HEADER,
+                      m->msg);
+    put(m->form, "\r\n");
+    return e;
+}
+
+/* In their order, but for those that `unless` has too, and those to be left out. */
+static enum err put_headers(struct making *m, const struct option_list *l,
+                            const struct option_list *unless, struct request *r)
 {
     unsigned hosts = 0;
-    for (size_t i = 0; i < p->headers.n; i++) {
-        const char *line = p->headers.items[i];
+    enum err e = ERR_OK;
+    for (size_t i = 0; l != NULL && i < l->n && e == ERR_OK; i++) {
+        const char *line = l->items[i];
         struct header h = {0};
-        enum err e = split(line, &h, msg);
-        if (e != ERR_OK)
-            return e;
-        if (is(&h, "Transfer-Encoding"))
-            return refuse(line, "the body is sent with Content-Length only", msg);
+        e = split(line, &h, m->msg);
+        if (e != ERR_OK || list_has(unless, h.name, h.name_len) || plan_header_removes(line))
+            continue;
         if (is(&h, "Host") && hosts++ > 0)
-            return refuse(line, "a second Host (RFC 9112 section 3.2)", msg);
-        if (is(&h, "Content-Length") && (e = check_length(line, &h, body_len, msg)) != ERR_OK)
-            return e;
-        put(t, h.name, h.name_len);
-        puts_text(t, ": ");
-        put(t, h.value, h.value_len);
-        puts_text(t, "\r\n");
+            return refuse(line, "a second Host (RFC 9112 section 3.2)", m->msg);
+        r->close_after = r->close_after || preflight_line_closes(line);
+        e = put_header(m, line, &h);
     }
-    return ERR_OK;
+    return e;
 }
 
-static void put_authority(struct text *t, const struct url_parts *u)
+static void put_authority(struct template_form *t, const struct url_parts *u)
 {
-    puts_text(t, u->ipv6_literal ? "[" : "");
-    puts_text(t, u->host);
-    puts_text(t, u->ipv6_literal ? "]" : "");
+    put(t, u->ipv6_literal ? "[" : "");
+    put(t, u->host);
+    put(t, u->ipv6_literal ? "]" : "");
     if (!url_default_port(u)) {
-        puts_text(t, ":");
-        puts_text(t, u->port);
+        put(t, ":");
+        put(t, u->port);
     }
 }
 
-static void put_host(struct text *t, const struct url_parts *u)
+static void put_host(struct template_form *t, const struct url_parts *u)
 {
-    puts_text(t, "Host: ");
+    put(t, "Host: ");
     put_authority(t, u);
-    puts_text(t, "\r\n");
+    put(t, "\r\n");
 }
 
 static bool one_of(const char *method, const char *const *list)
@@ -164,72 +175,154 @@ static enum err check_method(const char *method, struct errmsg *msg)
 }
 
 /* To a proxy goes the whole URL (RFC 9112 section 3.2.2), unless it is but a tunnel. */
-static void put_line(struct text *t, const char *method, const struct url_parts *u, bool proxy,
-                     struct request *r)
+static enum err put_line(struct making *m, const char *method, const struct url_parts *u,
+                         struct request *r)
 {
     const char *path = u->path_query;
-    puts_text(t, method);
-    puts_text(t, " ");
-    if (proxy && !u->tls) {
-        puts_text(t, "http://");
-        put_authority(t, u);
-    }
     const char *mark = strstr(path, URL_TEST_INDEX);
-    if (mark != NULL) {
+    put(m->form, method);
+    put(m->form, " ");
+    if (m->plan->proxy != NULL && !u->tls) {
+        put(m->form, "http://");
+        put_authority(m->form, u);
+    }
+    if (mark != NULL && !plan_is_template(m->plan, path, strlen(path))) {
         static const char zeros[REQUEST_INDEX_DIGITS + 1] = "00000000000000000000";
-        put(t, path, (size_t)(mark - path));
-        r->index_at = t->len;
-        puts_text(t, zeros);
+        template_put(m->form, path, (size_t)(mark - path));
+        r->index_at = template_max(m->form); /* all of it is constant so far */
+        put(m->form, zeros);
         path = mark + strlen(URL_TEST_INDEX);
     }
-    puts_text(t, path);
-    puts_text(t, " HTTP/1.1\r\n");
+    enum err e =
+        plan_put_text(m->plan, m->form, m->book, path, strlen(path), TEMPLATE_IN_URL, m->msg);
+    put(m->form, " HTTP/1.1\r\n");
+    return e;
 }
 
-static void put_defaults(struct text *t, const struct plan *p, const struct url_parts *u)
+static void put_defaults(const struct making *m, const struct url_parts *u)
 {
-    if (!given(p, "Host"))
-        put_host(t, u);
-    if (!given(p, "User-Agent"))
-        puts_text(t, "User-Agent: hammer/" HAMMER_VERSION "\r\n");
-    if (!given(p, "Accept"))
-        puts_text(t, "Accept: */*\r\n");
+    if (!given(m, "Host"))
+        put_host(m->form, u);
+    if (!given(m, "User-Agent"))
+        put(m->form, "User-Agent: hammer/" HAMMER_VERSION "\r\n");
+    if (!given(m, "Accept"))
+        put(m->form, "Accept: */*\r\n");
+}
+
+static void put_framing(const struct making *m, const char *method)
+{
+    if (m->body != NULL && m->plan->chunked) {
+        put(m->form, "Transfer-Encoding: chunked\r\n");
+    } else if (wants_length(method, m->body != NULL) && !given(m, "Content-Length")) {
+        put(m->form, "Content-Length: ");
+        template_put_body_length(m->form);
+        put(m->form, "\r\n");
+    }
+}
+
+static enum err put_body(const struct making *m)
+{
+    bool chunked = m->body != NULL && m->plan->chunked;
+    put(m->form, "\r\n");
+    if (chunked)
+        template_put_chunk_begin(m->form);
+    template_begin_body(m->form);
+    enum err e =
+        plan_put_text(m->plan, m->form, m->book, m->body, m->body_len, TEMPLATE_IN_BODY, m->msg);
+    template_end_body(m->form);
+    if (chunked)
+        template_put_chunk_end(m->form);
+    return e;
+}
+
+static enum err put_all(struct making *m, const char *method, const struct url_parts *u,
+                        struct request *r)
+{
+    enum err e = put_line(m, method, u, r);
+    put_defaults(m, u);
+    if (e == ERR_OK)
+        e = put_headers(m, m->of.headers, m->of.own, r);
+    if (e == ERR_OK)
+        e = put_headers(m, m->of.own, NULL, r);
+    if (e != ERR_OK)
+        return e;
+    put_framing(m, method);
+    r->expect_continue = m->plan->expect_continue && m->body_len > 0;
+    if (r->expect_continue && !given(m, "Expect"))
+        put(m->form, "Expect: 100-continue\r\n");
+    return put_body(m);
+}
+
+/* What is the same for every index is rendered now, once. */
+static void settle(struct request *r)
+{
+    r->len = template_max(r->form);
+    if (!template_is_constant(r->form))
+        return;
+    r->bytes = mem_calloc(r->len, 1);
+    r->len = template_render(r->form, 0, 0, r->bytes, &r->head_len);
+    template_free(r->form);
+    r->form = NULL;
+}
+
+enum err request_compile_entry(const struct plan *p, size_t i, const struct template_book *book,
+                               const struct url_parts *u, struct request *out, struct errmsg *msg)
+{
+    static const char *const idempotent[] = {"GET",     "HEAD",  "PUT", "DELETE",
+                                             "OPTIONS", "TRACE", NULL};
+    struct making m = {.plan = p, .book = book, .msg = msg};
+    plan_request_at(p, i, &m.of);
+    const char *method = m.of.method == NULL ? "GET" : m.of.method;
+    bool data = m.of.body == NULL && p->data != NULL;
+    m.body = data ? (const void *)p->data : m.of.body;
+    m.body_len = data ? strlen(p->data) : m.of.body_len;
+    struct request r = {.index_at = SIZE_MAX,
+                        .seed = p->seed,
+                        .head_method = strcmp(method, "HEAD") == 0,
+                        .idempotent = one_of(method, idempotent)};
+    enum err e = check_method(method, msg);
+    if (e != ERR_OK)
+        return e;
+    r.form = m.form = template_new();
+    e = put_all(&m, method, u, &r);
+    if (e != ERR_OK) {
+        template_free(r.form);
+        return e;
+    }
+    settle(&r);
+    *out = r;
+    return ERR_OK;
 }
 
 enum err request_compile(const struct plan *p, const struct url_parts *u, struct request *out,
                          struct errmsg *msg)
 {
-    static const char *const idempotent[] = {"GET",     "HEAD",  "PUT", "DELETE",
-                                             "OPTIONS", "TRACE", NULL};
-    const char *method = p->method == NULL ? "GET" : p->method;
-    const void *body = p->body != NULL ? (const void *)p->body : p->data;
-    size_t body_len = p->body != NULL ? p->body_len : p->data != NULL ? strlen(p->data) : 0;
-    struct request r = {.index_at = SIZE_MAX,
-                        .head_method = strcmp(method, "HEAD") == 0,
-                        .idempotent = one_of(method, idempotent)};
-    struct text t = {NULL, 0};
-    enum err e = check_method(method, msg);
-    if (e != ERR_OK)
-        return e;
-    put_line(&t, method, u, p->proxy != NULL, &r);
-    put_defaults(&t, p, u);
-    r.close_after = preflight_closes(p);
-    e = put_own(&t, p, body_len, msg);
-    if (e != ERR_OK) {
-        mem_free(t.bytes);
-        return e;
+    struct template_book *book;
+    enum err e = plan_book(p, &book, msg);
+    if (e == ERR_OK)
+        e = request_compile_entry(p, 0, book, u, out, msg);
+    if (e == ERR_OK && out->form != NULL) { /* would outlive the book */
+        request_clear(out);
+        e = errmsg_set(msg, ERR_INVALID, "templates: accepted in a request set only");
     }
-    if (wants_length(method, body != NULL) && !given(p, "Content-Length")) {
-        char line[48];
-        snprintf(line, sizeof line, "Content-Length: %zu\r\n", body_len);
-        puts_text(&t, line);
+    template_book_free(book);
+    return e;
+}
+
+void request_render(const struct request *r, uint64_t index, char *scratch,
+                    struct request_bytes *out)
+{
+    if (r->form != NULL) {
+        out->len = template_render(r->form, r->seed, index, scratch, &out->head_len);
+        out->bytes = scratch;
+        return;
     }
-    puts_text(&t, "\r\n");
-    put(&t, body, body_len);
-    r.bytes = t.bytes;
-    r.len = t.len;
-    *out = r;
-    return ERR_OK;
+    *out = (struct request_bytes){r->bytes, r->len, r->head_len};
+    if (r->index_at == SIZE_MAX)
+        return;
+    memcpy(scratch, r->bytes, r->len);
+    request_put_index(scratch + r->index_at, index);
+    out->bytes = scratch;
 }
 
 void request_clear(struct request *r)
@@ -237,6 +330,7 @@ void request_clear(struct request *r)
     if (r->bytes != NULL)
         explicit_bzero(r->bytes, r->len); /* headers may be secrets */
     mem_free(r->bytes);
+    template_free(r->form);
     *r = (struct request){.index_at = SIZE_MAX};
 }
 

@@ -235,9 +235,9 @@ static void on_resolved(struct run *r)
 
 static void release(struct run *r)
 {
-    plan_clear(&r->plan);
     refresh_free(r->refresh);
     reqset_free(r->requests);
+    plan_clear(&r->plan);
     run_targets_free(r->targets);
     snapshot_free(r->total);
     mem_free(r->workers);
