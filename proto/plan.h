@@ -34,6 +34,7 @@
 #define PLAN_SNI_MAX         253
 #define PLAN_QUANTUM_MAX     UINT64_C(1000000)
 #define PLAN_ENTRIES_MAX     10000
+#define PLAN_REQUESTS_BYTES  (64u << 20) /* of all requests, what they share counted for each */
 #define PLAN_WEIGHT_MAX      1000000
 #define PLAN_NAME_MAX        63
 #define PLAN_FILES_MAX       64 /* that {{line}} reads */
@@ -185,6 +186,11 @@ enum err plan_book(const struct plan *p, struct template_book **out, struct errm
 enum err plan_put_text(const struct plan *p, struct template_form *t,
                        const struct template_book *book, const void *text, size_t len,
                        enum template_place place, struct errmsg *msg) MUST_CHECK;
+
+/* How long that text is at most. */
+enum err plan_text_max(const struct plan *p, const struct template_book *book, const void *text,
+                       size_t len, enum template_place place, size_t *max,
+                       struct errmsg *msg) MUST_CHECK;
 
 /* Parts of plan_check and plan_validate. Where there are several requests, errors begin with which:
  * "request 3 (login): ". The first one reads the files of {{line}} and the environment. */

@@ -30,25 +30,11 @@ struct checking {
     struct errmsg *msg;
 };
 
-/* What the text has at most when all is put in. */
-static enum err measure(const struct checking *c, const void *text, size_t len,
-                        enum template_place place, size_t *max)
-{
-    *max = len;
-    if (!plan_is_template(c->plan, text, len))
-        return ERR_OK;
-    struct template_form *t = template_new();
-    enum err e = template_add(t, c->book, text, len, place, c->msg);
-    *max = template_max(t);
-    template_free(t);
-    return e;
-}
-
 static enum err check_text(const struct checking *c, const char *text, enum template_place place,
                            size_t limit, const char *what)
 {
     size_t max;
-    enum err e = measure(c, text, strlen(text), place, &max);
+    enum err e = plan_text_max(c->plan, c->book, text, strlen(text), place, &max, c->msg);
     if (e != ERR_OK || max <= limit)
         return e;
     return errmsg_set(c->msg, ERR_INVALID,
@@ -160,9 +146,6 @@ static enum err check_headers(const struct checking *c, const struct option_list
     for (size_t i = 0; i < headers->n; i++) {
         const char *line = headers->items[i];
         enum err e = check_header(line, &host_seen, c->msg);
-        if (e == ERR_OK && strcspn(line, "{") < strcspn(line, ":"))
-            e = refuse_header(line, "a template in the name; accepted are templates in the value",
-                              c->msg);
         if (e == ERR_OK)
             e = check_text(c, strchr(line, ':') + 1, TEMPLATE_IN_HEADER, PLAN_HEADER_LINE_MAX,
                            "--header");
@@ -178,7 +161,7 @@ static enum err check_body(const struct checking *c, const uint8_t *body, size_t
     bool there = body != NULL || len == 0;
     enum err e = ERR_OK;
     if (there && len <= PLAN_BODY_MAX)
-        e = measure(c, body, len, TEMPLATE_IN_BODY, &max);
+        e = plan_text_max(c->plan, c->book, body, len, TEMPLATE_IN_BODY, &max, c->msg);
     if (e != ERR_OK || (there && max <= PLAN_BODY_MAX))
         return e;
     return errmsg_set(c->msg, ERR_INVALID, "request body of %s%zu bytes: accepted is at most %u",
@@ -257,6 +240,31 @@ static enum err check_common(const struct checking *c)
     return e == ERR_OK ? check_body(c, c->plan->body, c->plan->body_len) : e;
 }
 
+static size_t bytes_of(const struct option_list *headers)
+{
+    size_t sum = 0;
+    for (size_t i = 0; headers != NULL && i < headers->n; i++)
+        sum += strlen(headers->items[i]);
+    return sum;
+}
+
+/* An agent keeps each request whole. */
+static enum err check_sum(const struct plan *p, struct errmsg *msg)
+{
+    size_t sum = 0, common = bytes_of(&p->headers);
+    for (size_t i = 0; i < p->n_entries; i++) {
+        struct plan_request q;
+        plan_request_at(p, i, &q);
+        sum += strlen(q.url) + common + bytes_of(q.own) + q.body_len;
+    }
+    if (sum <= PLAN_REQUESTS_BYTES)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_TOO_BIG,
+                      "all requests together, each with its headers and its body, have %zu bytes: "
+                      "accepted are at most %u",
+                      sum, PLAN_REQUESTS_BYTES);
+}
+
 static enum err check_order(const struct plan *p, struct errmsg *msg)
 {
     if (p->order > PLAN_ORDER_RANDOM)
@@ -281,6 +289,8 @@ enum err plan_check_requests(const struct plan *p, struct errmsg *msg)
         e = check_common(&c);
     if (e == ERR_OK)
         e = check_entries(&c);
+    if (e == ERR_OK)
+        e = check_sum(p, msg);
     template_book_free(c.book);
     return e;
 }

@@ -81,3 +81,16 @@ enum err plan_put_text(const struct plan *p, struct template_form *t,
     template_put(t, text, len);
     return ERR_OK;
 }
+
+enum err plan_text_max(const struct plan *p, const struct template_book *book, const void *text,
+                       size_t len, enum template_place place, size_t *max, struct errmsg *msg)
+{
+    *max = len;
+    if (!plan_is_template(p, text, len))
+        return ERR_OK;
+    struct template_form *t = template_new();
+    enum err e = template_add(t, book, text, len, place, msg);
+    *max = template_max(t);
+    template_free(t);
+    return e;
+}

@@ -23,29 +23,54 @@ static enum err PRINTF_LIKE(4, 5)
                       policy_where(p, p->cap_lines[cap], where, sizeof where), text);
 }
 
-static enum err check_method(const struct policy *p, const struct plan *plan, struct errmsg *msg)
+static bool method_allowed(const struct policy *p, const char *method)
+{
+    for (size_t i = 0; i < p->n_methods; i++)
+        if (strcmp(p->methods[i], method) == 0)
+            return true;
+    return p->any_method;
+}
+
+static enum err check_method(const struct policy *p, const char *method, struct errmsg *msg)
 {
     char list[160] = "", shown[UNITS_SHOWN];
-    const char *method = plan->method != NULL ? plan->method : "GET";
+    method = method != NULL ? method : "GET";
+    if (method_allowed(p, method))
+        return ERR_OK;
     for (size_t i = 0; i < p->n_methods; i++) {
-        if (strcmp(p->methods[i], method) == 0)
-            return ERR_OK;
         size_t len = strlen(list);
         snprintf(list + len, sizeof list - len, " %s", p->methods[i]);
     }
-    if (p->any_method)
-        return ERR_OK;
     return refuse(p, POLICY_METHODS, msg, "methods are%s, the plan asks for %.40s",
                   p->n_methods > 0 ? list : " none", units_format_shown(method, shown));
 }
 
-static enum err check_body(const struct policy *p, const struct plan *plan, struct errmsg *msg)
+static enum err check_body(const struct policy *p, size_t len, struct errmsg *msg)
 {
-    if (plan->body_len <= p->max_body)
+    if (len <= p->max_body)
         return ERR_OK;
     return refuse(p, POLICY_MAX_BODY, msg,
-                  "max_body %" PRIu64 " bytes, the plan's body has %zu bytes", p->max_body,
-                  plan->body_len);
+                  "max_body %" PRIu64 " bytes, the plan's body has %zu bytes", p->max_body, len);
+}
+
+/* None of the plan's requests escapes. */
+static enum err check_requests(const struct policy *p, const struct plan *plan, struct errmsg *msg)
+{
+    struct template_book *book;
+    enum err e = plan_book(plan, &book, msg);
+    for (size_t i = 0; i < plan_request_count(plan) && e == ERR_OK; i++) {
+        struct plan_request q;
+        size_t len;
+        plan_request_at(plan, i, &q);
+        e = check_method(p, q.method, msg);
+        if (e != ERR_OK || (i > 0 && q.body == plan->body)) /* of that one once is enough */
+            continue;
+        e = plan_text_max(plan, book, q.body, q.body_len, TEMPLATE_IN_BODY, &len, msg);
+        if (e == ERR_OK)
+            e = check_body(p, len, msg);
+    }
+    template_book_free(book);
+    return e;
 }
 
 static enum err check_connections(const struct policy *p, const struct plan_part *part,
@@ -146,9 +171,7 @@ static enum err check_end(const struct policy *p, const struct plan *plan, struc
 enum err policy_check_plan(const struct policy *p, const struct plan *plan,
                            const struct plan_part *part, struct errmsg *msg)
 {
-    enum err e = check_method(p, plan, msg);
-    if (e == ERR_OK)
-        e = check_body(p, plan, msg);
+    enum err e = check_requests(p, plan, msg);
     if (e == ERR_OK)
         e = check_connections(p, part, msg);
     if (e == ERR_OK)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/mem.h"
 #include "tests/lib/check_main.h"
 
 static struct policy policy;
@@ -62,6 +63,35 @@ START_TEST(test_rate_is_this_agents)
     policy.any_method = true;
     policy.max_connections = UINT64_MAX;
     refused("this agent's policy: it allows no rate at all");
+}
+END_TEST
+
+/* The first request is not the only one. */
+START_TEST(test_every_request_counts)
+{
+    fresh();
+    plan.method = mem_strdup("GET");
+    for (size_t i = 0; i < 3; i++)
+        plan_add_entry(&plan)->url = mem_strdup("http://h/");
+    policy.any_method = false;
+    policy.n_methods = 2;
+    strcpy(policy.methods[0], "GET");
+    strcpy(policy.methods[1], "PUT");
+    policy.max_body = 5;
+    plan.entries[1].method = mem_strdup("PUT");
+    plan.entries[1].body = mem_dup("12345", 5);
+    plan.entries[1].body_len = 5;
+    accepted();
+    plan.entries[2].method = mem_strdup("DELETE");
+    refused("policy p.yml:5: methods are GET PUT, the plan asks for DELETE");
+    policy.any_method = true;
+    accepted();
+    plan.entries[2].body = mem_dup("{{rand 1 10}}1234", 17);
+    plan.entries[2].body_len = 17;
+    refused("policy p.yml:4: max_body 5 bytes, the plan's body has 6 bytes");
+    plan.no_templates = true;
+    refused("policy p.yml:4: max_body 5 bytes, the plan's body has 17 bytes");
+    plan_clear(&plan);
 }
 END_TEST
 
@@ -243,6 +273,7 @@ int main(void)
 {
     Suite *s = suite_create("policy_caps");
     TCase *t = tcase_create("policy_caps");
+    tcase_add_test(t, test_every_request_counts);
     tcase_add_test(t, test_rate_is_this_agents);
     tcase_add_test(t, test_rate_of_stages_is_their_peak);
     tcase_add_test(t, test_poisson_needs_room);
