@@ -19,28 +19,30 @@ struct reader {
     yaml_parser_t parser;
     const char *path;
     const struct option_row *rows;
-    size_t n_rows;
-    bool *seen; /* per row */
+    size_t n_rows, max; /* max: bytes */
+    bool *seen;         /* per row */
     void *target;
+    const struct option_nested *nested; /* NULL inside of one, and where there is none */
+    bool nested_seen;
     struct errmsg *msg;
 };
 
 /* --- the bytes ------------------------------------------------------------------------------ */
 
-static enum err read_all(int fd, char *buf, size_t *len)
+static enum err read_all(int fd, char *buf, size_t max, size_t *len)
 {
     ssize_t n;
     *len = 0;
     do {
-        n = read(fd, buf + *len, FILE_MAX + 1 - *len);
+        n = read(fd, buf + *len, max + 1 - *len);
         if (n > 0)
             *len += (size_t)n;
-    } while ((n > 0 && *len <= FILE_MAX) || (n < 0 && errno == EINTR));
+    } while ((n > 0 && *len <= max) || (n < 0 && errno == EINTR));
     return n < 0 ? ERR_SYSTEM : ERR_OK;
 }
 
 /* Only a regular file: a FIFO would block for ever. */
-static enum err load(const char *path, char **bytes, size_t *len, struct errmsg *msg)
+static enum err load(const char *path, size_t max, char **bytes, size_t *len, struct errmsg *msg)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -48,13 +50,13 @@ static enum err load(const char *path, char **bytes, size_t *len, struct errmsg 
         return errmsg_set(msg, errno == ENOENT ? ERR_NOT_FOUND : ERR_SYSTEM, "%s: %s", path,
                           strerror(errno));
     enum err e = ERR_OK;
-    *bytes = mem_calloc(1, FILE_MAX + 1);
-    if (fstat(fd, &st) != 0 || read_all(fd, *bytes, len) != ERR_OK)
+    *bytes = mem_calloc(1, max + 1);
+    if (fstat(fd, &st) != 0 || read_all(fd, *bytes, max, len) != ERR_OK)
         e = errmsg_set(msg, ERR_SYSTEM, "%s: %s", path, strerror(errno));
     else if (!S_ISREG(st.st_mode))
         e = errmsg_set(msg, ERR_SYSTEM, "%s: not a regular file", path);
-    else if (*len > FILE_MAX)
-        e = errmsg_set(msg, ERR_TOO_BIG, "%s: accepted are at most %u bytes", path, FILE_MAX);
+    else if (*len > max)
+        e = errmsg_set(msg, ERR_TOO_BIG, "%s: accepted are at most %zu bytes", path, max);
     close(fd);
     if (e != ERR_OK)
         mem_free(*bytes);
@@ -189,22 +191,72 @@ static enum err take_value(struct reader *r, const struct option_row *row)
     return e;
 }
 
+static enum err read_mapping(struct reader *r);
+
+/* One mapping of the list, by rows of its own. */
+static enum err take_item(struct reader *r, const yaml_event_t *ev)
+{
+    const struct option_nested *nested = r->nested;
+    struct errmsg why = {{0}};
+    if (ev->type != YAML_MAPPING_START_EVENT || ev->data.mapping_start.anchor != NULL)
+        return fail_at(r, &ev->start_mark, "accepted is a mapping: KEY: VALUE, one a line");
+    const struct reader outer = *r; /* but for the parser, which moves on */
+    r->rows = nested->rows;
+    r->n_rows = nested->n_rows;
+    r->target = nested->begin(nested->arg);
+    r->seen = mem_calloc(r->n_rows, sizeof *r->seen);
+    r->nested = NULL;
+    enum err e = read_mapping(r);
+    mem_free(r->seen);
+    r->rows = outer.rows;
+    r->n_rows = outer.n_rows;
+    r->target = outer.target;
+    r->seen = outer.seen;
+    r->nested = nested;
+    if (e != ERR_OK)
+        return e;
+    e = nested->end(nested->arg, &why);
+    return e == ERR_OK ? ERR_OK : fail_at(r, &ev->start_mark, why.text);
+}
+
+static enum err take_items(struct reader *r)
+{
+    yaml_event_t ev;
+    enum err e = next(r, &ev);
+    if (e != ERR_OK)
+        return e;
+    if (ev.type != YAML_SEQUENCE_START_EVENT || ev.data.sequence_start.anchor != NULL)
+        e = fail_at(r, &ev.start_mark, "accepted is a list of mappings");
+    yaml_event_delete(&ev);
+    for (bool more = e == ERR_OK; more && e == ERR_OK;) {
+        e = next(r, &ev);
+        if (e != ERR_OK)
+            return e;
+        more = ev.type != YAML_SEQUENCE_END_EVENT;
+        if (more)
+            e = take_item(r, &ev);
+        yaml_event_delete(&ev);
+    }
+    return e;
+}
+
 static enum err take_key(struct reader *r, const yaml_event_t *ev)
 {
     if (!is_text(ev))
         return fail_at(r, &ev->start_mark, "accepted as a key is the long name of an option");
     const char *key = (const char *)ev->data.scalar.value;
-    const struct option_row *row = option_find(r->rows, r->n_rows, key);
-    if (row == NULL)
+    bool nested = r->nested != NULL && strcmp(key, r->nested->name) == 0;
+    const struct option_row *row = nested ? NULL : option_find(r->rows, r->n_rows, key);
+    if (row == NULL && !nested)
         return fail_key(r, ev, key);
-    bool *seen = &r->seen[row - r->rows];
+    bool *seen = nested ? &r->nested_seen : &r->seen[row - r->rows];
     if (*seen) {
         char text[128];
-        snprintf(text, sizeof text, "%s: given twice", row->name);
+        snprintf(text, sizeof text, "%.100s: given twice", key);
         return fail_at(r, &ev->start_mark, text);
     }
     *seen = true;
-    return take_value(r, row);
+    return nested ? take_items(r) : take_value(r, row);
 }
 
 static enum err read_mapping(struct reader *r)
@@ -249,24 +301,48 @@ static enum err read_stream(struct reader *r)
     return ERR_OK;
 }
 
-enum err option_file(const struct option_row *rows, size_t n_rows, const char *path, void *target,
-                     struct errmsg *msg)
+static enum err read_file(struct reader *r)
 {
     char *bytes = NULL;
     size_t len = 0;
-    enum err e = load(path, &bytes, &len, msg);
+    enum err e = load(r->path, r->max, &bytes, &len, r->msg);
     if (e != ERR_OK)
         return e;
-    struct reader r = {.path = path, .rows = rows, .n_rows = n_rows, .target = target, .msg = msg};
-    if (!yaml_parser_initialize(&r.parser)) {
+    if (!yaml_parser_initialize(&r->parser)) {
         mem_free(bytes);
-        return errmsg_set(msg, ERR_NOMEM, "%s: out of memory", path);
+        return errmsg_set(r->msg, ERR_NOMEM, "%s: out of memory", r->path);
     }
-    r.seen = mem_calloc(n_rows, sizeof *r.seen);
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)bytes, len);
-    e = read_stream(&r);
-    yaml_parser_delete(&r.parser);
-    mem_free(r.seen);
+    r->seen = mem_calloc(r->n_rows, sizeof *r->seen);
+    yaml_parser_set_input_string(&r->parser, (const unsigned char *)bytes, len);
+    e = read_stream(r);
+    yaml_parser_delete(&r->parser);
+    mem_free(r->seen);
     mem_free(bytes);
     return e;
+}
+
+enum err option_file(const struct option_row *rows, size_t n_rows, const char *path, void *target,
+                     struct errmsg *msg)
+{
+    struct reader r = {.path = path,
+                       .rows = rows,
+                       .n_rows = n_rows,
+                       .max = FILE_MAX,
+                       .target = target,
+                       .msg = msg};
+    return read_file(&r);
+}
+
+enum err option_file_nested(const struct option_row *rows, size_t n_rows,
+                            const struct option_nested *nested, size_t max, const char *path,
+                            void *target, struct errmsg *msg)
+{
+    struct reader r = {.path = path,
+                       .rows = rows,
+                       .n_rows = n_rows,
+                       .max = max,
+                       .target = target,
+                       .nested = nested,
+                       .msg = msg};
+    return read_file(&r);
 }

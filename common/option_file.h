@@ -14,4 +14,21 @@
 enum err option_file(const struct option_row *rows, size_t n_rows, const char *path, void *target,
                      struct errmsg *msg) MUST_CHECK;
 
+/* A key whose value is a list of mappings, each with rows of its own. */
+struct option_nested {
+    const char *name; /* of the key */
+    const struct option_row *rows;
+    size_t n_rows;
+    void *arg;
+    void *(*begin)(void *arg); /* the target of the next mapping */
+    /* It is complete. What an error says is put behind its place in the file. */
+    enum err (*end)(void *arg, struct errmsg *msg);
+};
+
+/* The same with such a key, for a file of at most max bytes. After an error the last mapping may
+ * have begun without an end. */
+enum err option_file_nested(const struct option_row *rows, size_t n_rows,
+                            const struct option_nested *nested, size_t max, const char *path,
+                            void *target, struct errmsg *msg) MUST_CHECK;
+
 #endif

@@ -119,6 +119,7 @@ struct plan {
     char *unix_socket;             /* NULL = over the network */
     char *proxy;                   /* "http://HOST:PORT"; NULL = none */
     uint64_t dns_refresh_ns; /* names are looked up again so often; 0 = only before the start */
+    bool name_entries;       /* those without a name get "METHOD /path"; not shipped */
     uint32_t order;          /* enum plan_order */
     bool no_templates, chunked, expect_continue; /* of every request */
     struct template_named *files;                /* owned; what {{line}} reads, by its name */

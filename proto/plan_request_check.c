@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "common/redact.h"
+#include "proto/msg.h"
 #include "proto/plan.h"
 #include "proto/template_text.h"
 
@@ -171,11 +172,12 @@ static enum err check_body(const struct checking *c, const uint8_t *body, size_t
 static enum err check_name(const struct checking *c, const char *name)
 {
     size_t len = strlen(name);
-    const unsigned char *at = (const unsigned char *)name;
-    for (; *at >= ' ' && *at != 0x7f; at++)
-        continue;
-    if (*at == '\0' && len <= PLAN_NAME_MAX)
-        return ERR_OK;
+    char sane[PLAN_NAME_MAX + 1]; /* as it comes back in a snapshot */
+    if (len <= PLAN_NAME_MAX) {
+        msg_sanitise(strcpy(sane, name));
+        if (strcmp(sane, name) == 0)
+            return ERR_OK;
+    }
     return errmsg_set(c->msg, ERR_INVALID,
                       "name: accepted is a text of at most %d bytes without control characters",
                       PLAN_NAME_MAX);

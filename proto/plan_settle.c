@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/redact.h"
 #include "proto/plan.h"
 #include "proto/plan_file.h"
 #include "proto/template_text.h"
@@ -100,6 +101,39 @@ static void settle_methods(struct plan *p)
             p->entries[i].method = mem_strdup("POST");
     if (p->method == NULL)
         p->method = mem_strdup(p->body != NULL ? "POST" : "GET");
+}
+
+/* "METHOD /path", which may be a template; cut between two characters. */
+static char *name_of(const struct plan_request *q)
+{
+    char url[PLAN_URL_MAX + 1], name[PLAN_METHOD_MAX + PLAN_NAME_MAX + 4];
+    redact_url(q->url, url, sizeof url);
+    const char *scheme = strstr(url, "://");
+    const char *path = scheme != NULL ? scheme + 3 : url;
+    path += strcspn(path, "/?#");
+    path = *path == '/' ? path : "/";
+    size_t len = strcspn(path, "?#");
+    int n = snprintf(name, sizeof name, "%.*s %.*s", PLAN_METHOD_MAX, q->method,
+                     (int)(len < PLAN_NAME_MAX ? len : PLAN_NAME_MAX), path);
+    size_t cut = PLAN_NAME_MAX - 3;
+    if ((size_t)n > PLAN_NAME_MAX) {
+        while (((unsigned char)name[cut] & 0xc0) == 0x80)
+            cut--;
+        strcpy(name + cut, "...");
+    }
+    return mem_strdup(name);
+}
+
+static void settle_names(struct plan *p)
+{
+    for (size_t i = 0; i < p->n_entries && p->name_entries; i++) {
+        struct plan_request q;
+        plan_request_at(p, i, &q);
+        if (q.name[0] == '\0' && q.url != NULL) {
+            mem_free(p->entries[i].name);
+            p->entries[i].name = name_of(&q);
+        }
+    }
 }
 
 /* "Name;" is what the user writes, "Name:" what the rest of the program reads. */
@@ -225,6 +259,7 @@ enum err plan_settle_requests(struct plan *p, struct errmsg *msg)
     if (e != ERR_OK)
         return e;
     settle_methods(p);
+    settle_names(p);
     settle_removals(&p->headers);
     for (size_t i = 0; i < p->n_entries; i++)
         settle_removals(&p->entries[i].headers);

@@ -282,6 +282,37 @@ START_TEST(test_methods_follow_the_body)
 }
 END_TEST
 
+START_TEST(test_names_of_the_unnamed)
+{
+    static const struct {
+        const char *url, *method, *name;
+    } rows[] = {
+        {"http://h/a/b?c=d#e", NULL, "GET /a/b"},
+        {"h", "PUT", "PUT /"},
+        {"http://h?x=/y", NULL, "GET /"},
+        {"https://h:8/u/{{rand 1 9}}?x", NULL, "GET /u/{{rand 1 9}}"},
+        {"http://h/0123456789012345678901234567890123456789012345678901234", NULL,
+         "GET /0123456789012345678901234567890123456789012345678901234"},
+        {"http://h/012345678901234567890123456789012345678901234567890123456789", NULL,
+         "GET /0123456789012345678901234567890123456789012345678901234..."},
+    };
+    struct plan p;
+    plan_of(&p, N_OF(rows) + 1);
+    for (size_t i = 0; i < N_OF(rows); i++) {
+        mem_free(p.entries[i].url);
+        p.entries[i].url = mem_strdup(rows[i].url);
+        p.entries[i].method = mem_strdup(rows[i].method);
+    }
+    p.entries[N_OF(rows)].name = mem_strdup("mine");
+    p.name_entries = true;
+    must_check(&p);
+    for (size_t i = 0; i < N_OF(rows); i++)
+        ck_assert_str_eq(p.entries[i].name, rows[i].name);
+    ck_assert_str_eq(p.entries[N_OF(rows)].name, "mine");
+    plan_clear(&p);
+}
+END_TEST
+
 START_TEST(test_removals)
 {
     struct plan p;
@@ -585,11 +616,13 @@ START_TEST(test_the_document_agrees)
     snprintf(text, sizeof text,
              "| 11 | entries | array of at most %d maps, see below | no |\n"
              "| 12 | files | array of at most %d arrays of a str and a bin, the bins together at "
-             "most %u | no |\n"
+             "most %u | no |\n",
+             PLAN_ENTRIES_MAX, PLAN_FILES_MAX, PLAN_FILES_BYTES);
+    protocol_doc_has(TEST_DATA_DIR, "Plan", text);
+    snprintf(text, sizeof text,
              "| 20 | env | array of at most %d arrays of a str and a bin, the bins together at "
              "most %u | no |\n",
-             PLAN_ENTRIES_MAX, PLAN_FILES_MAX, PLAN_FILES_BYTES, PLAN_ENV_MAX,
-             PLAN_ENV_MAX * PLAN_ENV_BYTES);
+             PLAN_ENV_MAX, PLAN_ENV_MAX * PLAN_ENV_BYTES);
     protocol_doc_has(TEST_DATA_DIR, "Plan", text);
     snprintf(text, sizeof text,
              "| 1 | name | str, at most %d | no |\n| 2 | url | str, at most %d | yes |\n"
@@ -611,6 +644,7 @@ int main(void)
     tcase_add_test(t, test_names_are_the_rows);
     tcase_add_test(t, test_rows_are_bounded);
     tcase_add_test(t, test_methods_follow_the_body);
+    tcase_add_test(t, test_names_of_the_unnamed);
     tcase_add_test(t, test_removals);
     tcase_add_test(t, test_files_and_variables_come_along);
     tcase_add_test(t, test_ways_to_give_a_body);
