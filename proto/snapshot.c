@@ -165,6 +165,29 @@ void snapshot_add_suite(struct snapshot *s, const char *text, uint64_t count)
     rows_add(&rows, text, count);
 }
 
+/* Of two responses of the same instant the one with the smaller name, then length: the order of
+ * adding must not matter. */
+static bool comes_first(const struct snapshot *s, uint64_t first_ns, uint64_t document_bytes,
+                        const char *server)
+{
+    if (s->first_ns == 0 || first_ns != s->first_ns)
+        return s->first_ns == 0 || first_ns < s->first_ns;
+    int order = strcmp(server, s->server);
+    return order < 0 || (order == 0 && document_bytes < s->document_bytes);
+}
+
+void snapshot_note_first(struct snapshot *s, uint64_t first_ns, uint64_t document_bytes,
+                         const char *server)
+{
+    char clean[SNAPSHOT_SERVER];
+    clean_text(clean, sizeof clean, server);
+    if (first_ns == 0 || !comes_first(s, first_ns, document_bytes, clean))
+        return;
+    s->first_ns = first_ns;
+    s->document_bytes = document_bytes;
+    memcpy(s->server, clean, sizeof clean);
+}
+
 /* --- adding ---------------------------------------------------------------------------------- */
 
 static bool fits(uint64_t a, uint64_t b)
@@ -299,9 +322,28 @@ enum err snapshot_add(struct snapshot *into, const struct snapshot *from, bool s
     into->errors_other += from->errors_other;
     for (size_t i = 0; i < from->n_suites; i++)
         snapshot_add_suite(into, from->suites[i].text, from->suites[i].count);
+    snapshot_note_first(into, from->first_ns, from->document_bytes, from->server);
     add_gauges(into, from, same_agent);
     add_bounds(into, from);
     return ERR_OK;
+}
+
+/* --- the warm-up ----------------------------------------------------------------------------- */
+
+/* Its series are the last ones: its number is the highest of a stage. */
+struct snapshot *snapshot_split_warmup(struct snapshot *s)
+{
+    size_t kept = s->n_series;
+    while (kept > 0 && s->series[kept - 1].stage == SERIES_STAGE_WARMUP)
+        kept--;
+    if (kept == s->n_series)
+        return NULL;
+    struct snapshot *warmup = snapshot_new();
+    warmup->n_series = s->n_series - kept;
+    warmup->series = mem_calloc(warmup->n_series, sizeof *warmup->series);
+    memcpy(warmup->series, &s->series[kept], warmup->n_series * sizeof *warmup->series);
+    s->n_series = kept;
+    return warmup;
 }
 
 /* --- totals ---------------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@
 #define SNAPSHOT_ERRORS_MAX 32 /* different texts, the first by strcmp; the rest: errors_other */
 #define SNAPSHOT_ERROR_TEXT 96
 #define SNAPSHOT_SUITES_MAX 8                   /* the first by strcmp */
+#define SNAPSHOT_SERVER     64                  /* of a Server header, with its NUL */
 #define SNAPSHOT_COUNT_MAX  (UINT64_C(1) << 56) /* of any count; 64 series of them fit u64 */
 
 enum hist_kind {
@@ -73,6 +74,10 @@ struct snapshot {
     uint64_t context_switches; /* of the workers */
     uint64_t preemptions;      /* of these, those against their will */
     uint64_t censored_age_ns;  /* largest known age of a request that never completed; max */
+    uint64_t first_ns;         /* when the first response was complete, ns after t0; 0 = none was;
+                                  of two the earlier one stands, with the two below */
+    uint64_t document_bytes;   /* length of its body */
+    char server[SNAPSHOT_SERVER]; /* its Server header, sanitised, cut to size; "" = none */
     size_t n_series;
     struct series *series; /* owned, sorted by (stage, name) */
     size_t n_errors, n_suites;
@@ -96,6 +101,10 @@ struct hist *series_hist(struct series *s, enum hist_kind k);
  */
 void snapshot_add_error(struct snapshot *s, const char *text, uint64_t count);
 
+/* Takes note of a response if it is earlier than the one known; sanitises and cuts the name. */
+void snapshot_note_first(struct snapshot *s, uint64_t first_ns, uint64_t document_bytes,
+                         const char *server);
+
 /* The same for what TLS handshakes agreed on; what has no row is dropped. */
 void snapshot_add_suite(struct snapshot *s, const char *text, uint64_t count);
 
@@ -105,6 +114,10 @@ void snapshot_add_suite(struct snapshot *s, const char *text, uint64_t count);
  * would pass SNAPSHOT_COUNT_MAX, ERR_NOMEM = more than SNAPSHOT_SERIES_MAX series. */
 enum err snapshot_add(struct snapshot *into, const struct snapshot *from,
                       bool same_agent) MUST_CHECK;
+
+/* Takes the series of the warm-up out of s into a new snapshot of nothing else (caller frees; NULL
+ * = there are none). */
+struct snapshot *snapshot_split_warmup(struct snapshot *s);
 
 /* Counters of all series added up; histogram of a kind over all series (caller frees, never NULL).
  */

@@ -13,7 +13,8 @@ enum snapshot_key {
     SNAPSHOT_SERIES,
     SNAPSHOT_STATUS,
     SNAPSHOT_ERRORS,
-    SNAPSHOT_SUITES
+    SNAPSHOT_SUITES,
+    SNAPSHOT_FIRST
 };
 enum series_key {
     SERIES_STAGE = 1,
@@ -50,6 +51,13 @@ static const struct wire_field scalars[] = {
     LATER(12, WIRE_U64, spin_ns),
     LATER(13, WIRE_U64, context_switches),
     LATER(14, WIRE_U64, preemptions),
+};
+
+/* The first response; not sent while there was none. */
+static const struct wire_field first_fields[] = {
+    SCALAR(1, WIRE_U64, first_ns),
+    SCALAR(2, WIRE_U64, document_bytes),
+    {3, "server", WIRE_STR, offsetof(struct snapshot, server), SNAPSHOT_SERVER, true},
 };
 
 /* A histogram on the wire: V2 bytes and the exact figures V2 has no room for. */
@@ -161,7 +169,7 @@ enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len)
 {
     struct wire_out *w = wire_out_new();
     enum err e = ERR_OK;
-    wire_put_map(w, s->n_suites > 0 ? 5 : 4);
+    wire_put_map(w, 4u + (s->n_suites > 0) + (s->first_ns > 0));
     wire_put_u64(w, SNAPSHOT_SCALARS);
     wire_put_fields(w, scalars, N(scalars), s);
     wire_put_u64(w, SNAPSHOT_SERIES);
@@ -175,6 +183,10 @@ enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len)
     if (s->n_suites > 0) { /* none is the same as no TLS */
         wire_put_u64(w, SNAPSHOT_SUITES);
         put_rows(w, s->suites, s->n_suites);
+    }
+    if (s->first_ns > 0) {
+        wire_put_u64(w, SNAPSHOT_FIRST);
+        wire_put_fields(w, first_fields, N(first_fields), s);
     }
     *buf = wire_out_take(w, len);
     wire_out_free(w);
@@ -381,12 +393,13 @@ static size_t get_rows(struct wire_in *r, struct error_row *rows, uint32_t max)
 static void check_scalars(struct wire_in *r, const struct snapshot *s)
 {
     bool nothing = s->intervals == 0 && (s->from_ns != 0 || s->to_ns != 0);
-    if (s->from_ns > s->to_ns || nothing)
+    bool no_first = s->first_ns == 0 && (s->document_bytes > 0 || s->server[0] != '\0');
+    if (s->from_ns > s->to_ns || nothing || no_first)
         wire_fail(r, ERR_CORRUPT);
     if (s->backlog > SNAPSHOT_COUNT_MAX || s->in_flight > SNAPSHOT_COUNT_MAX ||
         s->cpu_ns > SNAPSHOT_COUNT_MAX || s->spin_ns > SNAPSHOT_COUNT_MAX ||
         s->context_switches > SNAPSHOT_COUNT_MAX || s->preemptions > SNAPSHOT_COUNT_MAX ||
-        s->errors_other > SNAPSHOT_COUNT_MAX)
+        s->errors_other > SNAPSHOT_COUNT_MAX || s->document_bytes > SNAPSHOT_COUNT_MAX)
         wire_fail(r, ERR_RANGE);
 }
 
@@ -410,6 +423,10 @@ static void get_snapshot(struct wire_in *r, struct snapshot *s)
             break;
         case SNAPSHOT_SUITES:
             s->n_suites = get_rows(r, s->suites, SNAPSHOT_SUITES_MAX);
+            break;
+        case SNAPSHOT_FIRST:
+            wire_get_fields(r, first_fields, N(first_fields), s);
+            msg_sanitise(s->server);
             break;
         default:
             wire_skip(r);

@@ -18,7 +18,8 @@ static void random_hist(uint64_t *rng, struct hist *h, uint64_t count)
 static void random_series(uint64_t *rng, struct snapshot *s)
 {
     static const char *const names[] = {"", "login", "cart", "gr\xc3\xbc\xc3\x9f"};
-    uint32_t stage = (uint32_t)check_below(rng, 3);
+    uint32_t stage = (uint32_t)check_below(rng, 4);
+    stage = stage == 3 ? SERIES_STAGE_WARMUP : stage;
     struct series *one = snapshot_series(s, stage, names[check_below(rng, 4)]);
     for (size_t i = 0; i < COUNTERS_N; i++) {
         uint64_t n = check_random(rng) >> 24;
@@ -48,6 +49,9 @@ struct snapshot *random_snapshot(uint64_t *rng)
     s->context_switches = check_below(rng, 1000000);
     s->preemptions = check_below(rng, 1000000);
     s->censored_age_ns = check_below(rng, 1000000);
+    for (uint64_t i = check_below(rng, 2); i > 0; i--) /* often at the same instant */
+        snapshot_note_first(s, check_below(rng, 3), check_below(rng, 2),
+                            &"nginx\x1b"[check_below(rng, 3)]);
     for (uint64_t i = check_below(rng, 3); i > 0; i--)
         random_series(rng, s);
     for (uint64_t i = check_below(rng, 4); i > 0; i--)
@@ -89,4 +93,7 @@ void assert_same_snapshot(const struct snapshot *a, const struct snapshot *b)
     ck_assert_uint_eq(a->preemptions, b->preemptions);
     ck_assert_uint_eq(a->censored_age_ns, b->censored_age_ns);
     ck_assert_uint_eq(a->n_errors, b->n_errors);
+    ck_assert_uint_eq(a->first_ns, b->first_ns);
+    ck_assert_uint_eq(a->document_bytes, b->document_bytes);
+    ck_assert_str_eq(a->server, b->server);
 }

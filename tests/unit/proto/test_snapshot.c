@@ -43,6 +43,47 @@ START_TEST(test_adding_is_commutative_and_associative)
 }
 END_TEST
 
+/* What is split off and what is left are the whole, and neither has of the other. */
+START_TEST(test_the_warmup_is_split_off)
+{
+    uint64_t rng = check_seed();
+    size_t with = 0;
+    for (int turn = 0; turn < 60; turn++) {
+        struct snapshot *s = random_snapshot(&rng), *whole = snapshot_copy(s);
+        struct snapshot *warmup = snapshot_split_warmup(s);
+        for (size_t i = 0; i < s->n_series; i++)
+            ck_assert_uint_ne(s->series[i].stage, SERIES_STAGE_WARMUP);
+        for (size_t i = 0; warmup != NULL && i < warmup->n_series; i++)
+            ck_assert_uint_eq(warmup->series[i].stage, SERIES_STAGE_WARMUP);
+        ck_assert_ptr_null(snapshot_split_warmup(s));
+        with += warmup != NULL;
+        if (warmup != NULL)
+            add(s, warmup, true);
+        assert_same_data(s, whole);
+        snapshot_free(s);
+        snapshot_free(whole);
+        snapshot_free(warmup);
+    }
+    ck_assert_uint_gt(with, 0);
+}
+END_TEST
+
+START_TEST(test_the_earliest_response_stands)
+{
+    struct snapshot *a = snapshot_new(), *b = snapshot_new();
+    snapshot_note_first(a, 0, 7, "nobody");
+    ck_assert(a->first_ns == 0 && a->server[0] == '\0');
+    snapshot_note_first(a, 50, 612, "nginx/1.22.1\x1b[2J");
+    snapshot_note_first(a, 60, 1, "apache");
+    ck_assert_str_eq(a->server, "nginx/1.22.1?[2J");
+    snapshot_note_first(b, 40, 5, "");
+    add(a, b, false);
+    ck_assert(a->first_ns == 40 && a->document_bytes == 5 && a->server[0] == '\0');
+    snapshot_free(a);
+    snapshot_free(b);
+}
+END_TEST
+
 START_TEST(test_totals_are_the_sum_over_series)
 {
     uint64_t rng = check_seed();
@@ -274,6 +315,8 @@ int main(void)
     TCase *t = tcase_create("snapshot");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_adding_is_commutative_and_associative);
+    tcase_add_test(t, test_the_warmup_is_split_off);
+    tcase_add_test(t, test_the_earliest_response_stands);
     tcase_add_test(t, test_totals_are_the_sum_over_series);
     tcase_add_test(t, test_gauges_bounds_and_identity);
     tcase_add_test(t, test_series_are_sorted_and_bounded);

@@ -10,6 +10,7 @@
 START_TEST(test_the_document_agrees)
 {
     protocol_doc_fields(TEST_DATA_DIR, "Snapshot scalars", scalars, N(scalars));
+    protocol_doc_fields(TEST_DATA_DIR, "First response", first_fields, N(first_fields));
     protocol_doc_fields(TEST_DATA_DIR, "Histogram", hist_fields, N(hist_fields));
     char text[256];
     for (size_t i = 0; i < COUNTERS_N; i++) {
@@ -31,8 +32,10 @@ START_TEST(test_the_document_agrees)
     protocol_doc_has(TEST_DATA_DIR, "Series", text);
     snprintf(
         text, sizeof text,
-        "{%d: scalars, %d: array of series, %d: status codes,\n%d: error texts, %d: TLS suites}",
-        SNAPSHOT_SCALARS, SNAPSHOT_SERIES, SNAPSHOT_STATUS, SNAPSHOT_ERRORS, SNAPSHOT_SUITES);
+        "{%d: scalars, %d: array of series, %d: status codes,\n%d: error texts, %d: TLS suites, "
+        "%d: first response}",
+        SNAPSHOT_SCALARS, SNAPSHOT_SERIES, SNAPSHOT_STATUS, SNAPSHOT_ERRORS, SNAPSHOT_SUITES,
+        SNAPSHOT_FIRST);
     protocol_doc_has(TEST_DATA_DIR, "Snapshot", text);
     snprintf(text, sizeof text, "{\"VERSION CIPHER\": handshakes}, at most %d;",
              SNAPSHOT_SUITES_MAX);
