@@ -195,6 +195,65 @@ static enum err apply_custom(const struct option_row *row, const char *value, ch
     return row->parse(row, value, target, msg);
 }
 
+void option_given(const char *item, char name[OPTION_GIVEN_NAME], const char **value)
+{
+    size_t len = strcspn(item, "=");
+    snprintf(name, OPTION_GIVEN_NAME, "%.*s", (int)len, item);
+    *value = item[len] == '=' ? item + len + 1 : "";
+}
+
+/* Place of the option in the list, its end when it is not there. */
+static size_t given_at(const struct option_list *l, const char *wanted)
+{
+    char name[OPTION_GIVEN_NAME];
+    const char *value;
+    for (size_t i = 0; i < l->n; i++) {
+        option_given(l->items[i], name, &value);
+        if (strcmp(name, wanted) == 0)
+            return i;
+    }
+    return l->n;
+}
+
+static void forget(struct option_list *l, size_t i)
+{
+    if (i == l->n)
+        return;
+    explicit_bzero(l->items[i], strlen(l->items[i]));
+    mem_free(l->items[i]);
+    l->n--;
+    memmove(&l->items[i], &l->items[i + 1], (l->n - i) * sizeof *l->items);
+}
+
+/* A character of several bytes is not cut in two. */
+static size_t cut_length(const char *value)
+{
+    size_t len = strnlen(value, OPTION_GIVEN_VALUE + 1);
+    if (len <= OPTION_GIVEN_VALUE)
+        return len;
+    for (len--; len > 0 && ((unsigned char)value[len] & 0xc0) == 0x80;)
+        len--;
+    return len;
+}
+
+static void keep_given(const struct option_row *row, const char *value, char *target)
+{
+    if (row->given_offset == 0 || row->type == OPTION_LIST)
+        return;
+    struct option_list *l = (struct option_list *)(void *)(target + row->given_offset);
+    char item[OPTION_GIVEN_TEXT];
+    size_t len = cut_length(value);
+    forget(l, given_at(l, row->name));
+    if (row->type != OPTION_FLAG)
+        snprintf(item, sizeof item, "%.*s=%.*s%s", OPTION_GIVEN_NAME - 1, row->name, (int)len,
+                 value, value[len] != '\0' ? "..." : "");
+    else if (*(bool *)(void *)(target + row->offset))
+        snprintf(item, sizeof item, "%s", row->name);
+    else
+        return;
+    option_list_add(l, item);
+}
+
 enum err option_apply(const struct option_row *row, const char *source, const char *value,
                       void *target, struct errmsg *msg)
 {
@@ -212,6 +271,7 @@ enum err option_apply(const struct option_row *row, const char *source, const ch
         return errmsg_set(msg, e, "%s%s", source, why.text);
     if (row->set_offset != OPTION_NO_SET)
         *(bool *)(void *)((char *)target + row->set_offset) = true;
+    keep_given(row, value, target);
     return ERR_OK;
 }
 

@@ -40,6 +40,7 @@ struct option_row {
     enum option_type type;
     size_t offset;        /* of the member in the target struct */
     size_t set_offset;    /* of a bool set to true when given; OPTION_NO_SET = none */
+    size_t given_offset;  /* of a list that keeps what was given as option_given says; 0 = none */
     uint64_t min, max;    /* U32, COUNT; DURATION in ns */
     uint64_t bare_unit;   /* DURATION: what a bare number means, ns */
     const char *accepted; /* CUSTOM, STRING: accepted form for error texts ("HOST:PORT") */
@@ -100,6 +101,15 @@ void option_help(const struct option_row *rows, size_t n_rows, FILE *out);
 
 /* Frees OPTION_STRING and OPTION_LIST members of the target and zeroes them. */
 void option_clear(const struct option_row *rows, size_t n_rows, void *target);
+
+/* What was given, as it was written, is kept in the list at given_offset, each option once, in the
+ * order they came: "name=value", "name" of a flag. Lists are not: they are there anyway. Long
+ * values are cut to OPTION_GIVEN_VALUE bytes, and "..." says so. Takes an item apart; *value is ""
+ * of a flag. */
+#define OPTION_GIVEN_NAME  48
+#define OPTION_GIVEN_VALUE 200
+#define OPTION_GIVEN_TEXT  256 /* of an item, at most */
+void option_given(const char *item, char name[OPTION_GIVEN_NAME], const char **value);
 
 void option_list_add(struct option_list *l, const char *item);
 void option_list_clear(struct option_list *l);

@@ -79,6 +79,7 @@ void plan_clear(struct plan *p)
     size_t n;
     const struct option_row *rows = plan_options(&n);
     option_clear(rows, n, p);
+    option_list_clear(&p->given);
     mem_free(p->url);
     mem_free(p->body);
     mem_free(p->cacert);
@@ -141,6 +142,7 @@ enum err plan_copy(struct plan *to, const struct plan *from)
     to->key = mem_dup(from->key, from->key_len);
     to->sni = mem_strdup(from->sni);
     to->headers = copy_list(&from->headers);
+    to->given = copy_list(&from->given);
     to->body_lines = mem_strdup(from->body_lines);
     to->entries = copy_entries(from->entries, from->n_entries);
     to->files = copy_named(from->files, from->n_files);

@@ -41,6 +41,7 @@
 #define PLAN_FILES_BYTES     (6u << 20)
 #define PLAN_ENV_MAX         64
 #define PLAN_ENV_BYTES       (64u << 10) /* of one variable */
+#define PLAN_GIVEN_MAX       256
 
 /* The oldest version of TLS to be spoken; 0 = not given: 1.2. */
 enum plan_tls {
@@ -126,6 +127,7 @@ struct plan {
     struct template_named *env;                  /* owned; what {{env}} stands for: secrets */
     size_t n_files, n_env;
     bool duration_set, requests_set, connections_set, threads_set, rate_set, body_size_set;
+    struct option_list given; /* what was given, see option_given: for reports */
 };
 
 /* One agent's part of the plan, cut by the controller. */

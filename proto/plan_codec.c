@@ -26,7 +26,8 @@ enum plan_key {
     PLAN_SOURCE_IP,
     PLAN_UNIX_SOCKET,
     PLAN_PROXY,
-    PLAN_ENV = 20
+    PLAN_ENV = 20,
+    PLAN_GIVEN
 };
 
 #define STAGE_NUMBERS 5 /* of one stage */
@@ -116,6 +117,7 @@ static const struct member members[] = {
     LIST(PLAN_SOURCE_IP, source_ip, PLAN_ROUTE_TEXT, PLAN_SOURCES_MAX),
     TEXT(PLAN_UNIX_SOCKET, unix_socket, PLAN_UNIX_MAX),
     TEXT(PLAN_PROXY, proxy, PLAN_URL_MAX),
+    LIST(PLAN_GIVEN, given, OPTION_GIVEN_TEXT, PLAN_GIVEN_MAX),
 };
 
 #define N_MEMBERS (sizeof members / sizeof members[0])

@@ -8,9 +8,12 @@
 
 #define HOUR_NS (3600 * NS_PER_SEC)
 
-#define AT(member)         .offset = offsetof(struct plan, member), .set_offset = OPTION_NO_SET
-#define AT_SET(member)     .offset = offsetof(struct plan, member), .set_offset = SET_OFFSET(member)
-#define SET_OFFSET(member) offsetof(struct plan, member##_set)
+/* What is given is kept for the report; a test sees to it that every row says so. */
+#define GIVEN      .given_offset = offsetof(struct plan, given)
+#define AT(member) .offset = offsetof(struct plan, member), .set_offset = OPTION_NO_SET, GIVEN
+#define AT_SET(member)                                                                             \
+    .offset = offsetof(struct plan, member), .set_offset = offsetof(struct plan, member##_set),    \
+    GIVEN
 
 static enum err parse_quantum(const struct option_row *row, const char *value, void *target,
                               struct errmsg *msg)
@@ -73,6 +76,7 @@ static const struct option_row rows[] = {
     {.name = "rate",
      .aliases = "-r -R --qps --rps",
      .type = OPTION_RATE,
+     GIVEN,
      .offset = offsetof(struct plan, rate),
      .set_offset = offsetof(struct plan, rate_set),
      .meta = "RATE",
@@ -81,6 +85,7 @@ static const struct option_row rows[] = {
     {.name = "duration",
      .aliases = "-d -z",
      .type = OPTION_DURATION,
+     GIVEN,
      .offset = offsetof(struct plan, duration_ns),
      .set_offset = offsetof(struct plan, duration_set),
      .min = NS_PER_MS,
@@ -131,6 +136,7 @@ static const struct option_row rows[] = {
     {.name = "requests",
      .aliases = "-n",
      .type = OPTION_COUNT,
+     GIVEN,
      .offset = offsetof(struct plan, requests),
      .set_offset = offsetof(struct plan, requests_set),
      .min = 1,

@@ -140,6 +140,9 @@ static void assert_same(const struct plan *a, const struct plan *b)
     ck_assert_int_eq(memcmp(a->stages, b->stages, a->n_stages * sizeof a->stages[0]), 0);
     ck_assert_str_eq(a->url, b->url);
     ck_assert_str_eq(a->method, b->method);
+    ck_assert_uint_eq(a->given.n, b->given.n);
+    for (size_t i = 0; i < a->given.n; i++)
+        ck_assert_str_eq(a->given.items[i], b->given.items[i]);
     ck_assert_uint_eq(a->headers.n, b->headers.n);
     for (size_t i = 0; i < a->headers.n; i++)
         ck_assert_str_eq(a->headers.items[i], b->headers.items[i]);
@@ -175,6 +178,8 @@ START_TEST(test_plans_come_back)
         random_plan(&rng, &p);
         if (check_below(&rng, 2) == 0)
             random_stages(&rng, &p);
+        for (uint64_t n = check_below(&rng, 3); n > 0; n--)
+            option_list_add(&p.given, n == 1 ? "rate=2k" : "forever");
         ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
         enum err e = decode(buf, len, &back, &msg);
         ck_assert_msg(e == ERR_OK, "%s", msg.text);
@@ -436,6 +441,9 @@ START_TEST(test_the_document_agrees)
              PLAN_HEADERS_MAX, PLAN_HEADER_LINE_MAX, PLAN_BODY, PLAN_BODY_MAX, PLAN_CACERT,
              PLAN_CACERT_MAX, PLAN_CERT, PLAN_CERT_MAX, PLAN_KEY, PLAN_KEY_MAX, PLAN_SNI,
              PLAN_SNI_MAX, PLAN_STAGES, PROFILE_STAGES_MAX, STAGE_NUMBERS);
+    protocol_doc_has(TEST_DATA_DIR, "Plan", text);
+    snprintf(text, sizeof text, "| %d | given | array of at most %d str, each at most %d | no |\n",
+             PLAN_GIVEN, PLAN_GIVEN_MAX, OPTION_GIVEN_TEXT);
     protocol_doc_has(TEST_DATA_DIR, "Plan", text);
 }
 END_TEST
