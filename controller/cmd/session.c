@@ -84,6 +84,9 @@ static void show_interval(const struct session *s, const struct result_interval 
     if (s->options->plan.rate.num > 0)
         fprintf(stderr, ", %s corrected  backlog %" PRIu64, latency_text(&row->corrected, text),
                 row->backlog);
+    if (row->warmup.sent + row->warmup.completed > 0)
+        fprintf(stderr, "  warm-up: sent %" PRIu64 "  completed %" PRIu64 "  errors %" PRIu64,
+                row->warmup.sent, row->warmup.completed, row->warmup.errors);
     fputc('\n', stderr);
 }
 

@@ -52,7 +52,7 @@ bool figures_closed_loop(const struct result *r)
 
 struct hist *figures_main_hist(const struct result *r, const struct snapshot *s)
 {
-    return snapshot_hist(s, figures_closed_loop(r) ? HIST_UNCORRECTED : HIST_CORRECTED);
+    return snapshot_hist(s, result_one_clock(r) ? HIST_UNCORRECTED : HIST_CORRECTED);
 }
 
 uint64_t figures_elapsed_ns(const struct result *r)
@@ -63,24 +63,39 @@ uint64_t figures_elapsed_ns(const struct result *r)
     return bounded && r->duration_ns > r->end_ns ? r->duration_ns : r->end_ns;
 }
 
+uint64_t figures_measured_ns(const struct result *r)
+{
+    uint64_t elapsed = figures_elapsed_ns(r), warmup = result_warmup_ns(r);
+    return elapsed > warmup ? elapsed - warmup : 0;
+}
+
 double figures_achieved(const struct result *r)
 {
-    uint64_t elapsed = figures_elapsed_ns(r);
-    if (elapsed == 0)
+    uint64_t ns = figures_measured_ns(r);
+    if (ns == 0)
         return 0;
-    return (double)snapshot_counters(r->total).completed * (double)NS_PER_SEC / (double)elapsed;
+    return (double)snapshot_counters(r->total).completed * (double)NS_PER_SEC / (double)ns;
+}
+
+uint64_t figures_due(const struct plan *p, uint64_t from_ns, uint64_t to_ns)
+{
+    struct share whole = {.total = 1, .weight = 1, .threads = 1};
+    struct schedule s;
+    if (p == NULL || p->rate.num == 0 || to_ns <= from_ns ||
+        plan_schedule(p, &whole, p->requests, &s, NULL) != ERR_OK)
+        return 0;
+    uint64_t before = from_ns > 0 ? schedule_due_until(&s, from_ns - 1) : 0;
+    return schedule_due_until(&s, to_ns - 1) - before;
 }
 
 static double scheduled_target(const struct result *r)
 {
-    struct share whole = {.total = 1, .weight = 1, .threads = 1};
-    struct schedule s;
-    uint64_t ns = figures_elapsed_ns(r);
+    uint64_t ns = figures_elapsed_ns(r), from = result_warmup_ns(r);
     if (ns == 0 || ns > r->duration_ns)
         ns = r->duration_ns;
-    if (ns == 0 || plan_schedule(r->plan, &whole, r->plan->requests, &s, NULL) != ERR_OK)
+    if (ns <= from)
         return 0;
-    return (double)schedule_due_until(&s, ns - 1) * (double)NS_PER_SEC / (double)ns;
+    return (double)figures_due(r->plan, from, ns) * (double)NS_PER_SEC / (double)(ns - from);
 }
 
 double figures_target(const struct result *r)
@@ -103,6 +118,13 @@ double figures_cpu(const struct result *r, const struct result_agent *a)
     if (elapsed == 0 || a->threads == 0 || !a->started)
         return -1;
     return worker_share(r, a, a->total->cpu_ns);
+}
+
+double figures_limit(const struct result *r, const struct result_agent *a)
+{
+    if (figures_elapsed_ns(r) == 0 || a->threads == 0 || !a->started)
+        return -1;
+    return worker_share(r, a, result_agent_counters(a).limit_ns);
 }
 
 struct figures_health figures_health(const struct result *r, const struct result_agent *a)

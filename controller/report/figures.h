@@ -46,18 +46,27 @@ struct figures_all_due figures_all_due(const struct snapshot *s, const struct hi
 
 /* A closed loop has no due times: its only clock starts at the send. */
 bool figures_closed_loop(const struct result *r);
-/* Histogram of the run's main clock: corrected, or uncorrected in a closed loop. Caller frees. */
+/* Histogram of the run's main clock: corrected, or uncorrected where that is the only one. Caller
+ * frees. */
 struct hist *figures_main_hist(const struct result *r, const struct snapshot *s);
 
 /* What the run took: its planned load, or longer when answers came later. 0 when nothing ran. */
 uint64_t figures_elapsed_ns(const struct result *r);
+/* The same without the warm-up: what the figures are about. */
+uint64_t figures_measured_ns(const struct result *r);
 /* Complete responses per second of that; 0 when nothing ran. */
 double figures_achieved(const struct result *r);
 /* The target in requests per second, 0 = none (closed loop). With stages or random arrivals: what
  * was due, over what the run took (over all of the plan at most). */
 double figures_target(const struct result *r);
+/* Requests due from one instant after the start to another, by the plan; 0 in a closed loop. */
+uint64_t figures_due(const struct plan *p, uint64_t from_ns, uint64_t to_ns);
 /* Average CPU share of an agent's workers, 1.0 = every one fully busy; negative = not known. */
 double figures_cpu(const struct result *r, const struct result_agent *a);
+
+/* Share of the run in which requests waited because every connection of a worker was busy, the
+ * average over the workers; negative = not known. */
+double figures_limit(const struct result *r, const struct result_agent *a);
 
 /* What the agent's workers used up. `known` = it started and ran. */
 struct figures_health {

@@ -148,8 +148,8 @@ void text_agents(FILE *out, const struct result *r)
             width = (int)strlen(label);
     }
     fprintf(out, "  %-*s %-8s%9s%10s%10s%20s%10s%11s\n", width + 2, "Agents", "state", "requests",
-            figures_closed_loop(r) ? "p50" : "corr. p50",
-            figures_closed_loop(r) ? "p99" : "corr. p99", "clock offset", "start", "CPU (peak)");
+            result_one_clock(r) ? "p50" : "corr. p50", result_one_clock(r) ? "p99" : "corr. p99",
+            "clock offset", "start", "CPU (peak)");
     for (size_t i = 0; i < r->n_agents; i++)
         agent_row(out, r, &r->agents[i], width);
 }

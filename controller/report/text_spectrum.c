@@ -30,7 +30,7 @@ static void spectrum_row(FILE *out, double p, const struct hist *corrected,
 
 void text_spectrum(FILE *out, const struct result *r)
 {
-    bool closed = figures_closed_loop(r);
+    bool closed = result_one_clock(r);
     struct hist *corrected = closed ? NULL : snapshot_hist(r->total, HIST_CORRECTED);
     struct hist *uncorrected = snapshot_hist(r->total, HIST_UNCORRECTED);
     uint64_t n = hist_count(uncorrected);

@@ -226,11 +226,12 @@ static void watch(struct merge *m, size_t agent, const struct snapshot *s)
                            .waiting = s->backlog + s->in_flight};
     for (size_t i = 0; i < s->n_series; i++) {
         const struct hist *h = s->series[i].hists[HIST_CORRECTED];
-        if (h != NULL && hist_count(h) > 0 && hist_max(h) > f.max_ns)
-            f.max_ns = hist_max(h);
         if (h == NULL || hist_count(h) == 0)
             h = s->series[i].hists[HIST_UNCORRECTED]; /* a closed loop has no other */
-        outliers_add(m->outliers, agent, s->from_ns, h);
+        if (h != NULL && hist_count(h) > 0 && hist_max(h) > f.max_ns)
+            f.max_ns = hist_max(h);
+        if (s->series[i].stage != SERIES_STAGE_WARMUP)
+            outliers_add(m->outliers, agent, s->from_ns, h);
     }
     stalls_add(m->stalls, agent, &f);
 }
@@ -323,9 +324,12 @@ void merge_finish(struct merge *m, struct result *into)
         if (r->problem[0] == '\0')
             snprintf(r->problem, sizeof r->problem, "%s", a->problem);
         snapshot_free(r->total);
+        snapshot_free(r->warmup);
         r->total = a->total;
+        r->warmup = snapshot_split_warmup(r->total);
         a->total = NULL;
     }
+    into->warmup = snapshot_split_warmup(into->total);
     finish_watch(m, into);
     finish_rows(m, into);
 }

@@ -41,7 +41,8 @@ void merge_gone(struct merge *m, size_t agent);
 /* Closes intervals that ended more than `grace_ns` before run time `t_ns`. */
 void merge_tick(struct merge *m, uint64_t t_ns, uint64_t grace_ns);
 
-/* Closes everything and moves totals, per-agent totals and timeline into the result. */
+/* Closes everything and moves totals, per-agent totals and timeline into the result. What was due
+ * in the warm-up comes apart from all of them. */
 void merge_finish(struct merge *m, struct result *into);
 
 #endif

@@ -127,6 +127,12 @@ static enum err add_hist(struct hist **into, const struct hist *from)
 static enum err add_series(struct merge_row *r, const struct series *s)
 {
     const struct counters *c = &s->counters;
+    if (s->stage == SERIES_STAGE_WARMUP) {
+        r->out.warmup.sent += c->sent;
+        r->out.warmup.completed += c->completed;
+        r->out.warmup.errors += c->http_errors + counters_failed(c) + c->timeouts;
+        return ERR_OK;
+    }
     r->out.sent += c->sent;
     r->out.completed += c->completed;
     r->out.errors += c->http_errors + counters_failed(c) + c->timeouts;
@@ -198,6 +204,9 @@ enum err merge_row_join(struct merge_row *r, struct merge_row *from)
     r->out.sent += from->out.sent;
     r->out.completed += from->out.completed;
     r->out.errors += from->out.errors;
+    r->out.warmup.sent += from->out.warmup.sent;
+    r->out.warmup.completed += from->out.warmup.completed;
+    r->out.warmup.errors += from->out.warmup.errors;
     r->out.backlog = larger(r->out.backlog, from->out.backlog);
     r->out.cpu_busy_ppm = larger(r->out.cpu_busy_ppm, from->out.cpu_busy_ppm);
     r->out.agents_reporting = 0;

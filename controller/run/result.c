@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 
 static const char *const status_names[STATUS_COUNT] = {
@@ -50,13 +51,19 @@ struct result *result_new(size_t n_agents)
     return r;
 }
 
+static void free_sums(struct snapshot *total, struct snapshot *warmup)
+{
+    snapshot_free(total);
+    snapshot_free(warmup);
+}
+
 void result_free(struct result *r)
 {
     if (r == NULL)
         return;
     for (size_t i = 0; i < r->n_agents; i++)
-        snapshot_free(r->agents[i].total);
-    snapshot_free(r->total);
+        free_sums(r->agents[i].total, r->agents[i].warmup);
+    free_sums(r->total, r->warmup);
     mem_free(r->agents);
     mem_free(r->intervals);
     mem_free(r->stalls);
@@ -84,6 +91,21 @@ static void drop_rows_after_the_end(struct result *r, uint64_t planned)
     }
 }
 
+/* Nothing but the warm-up is in them. */
+static void drop_warmup(struct result *r)
+{
+    uint64_t end_ns = result_warmup_ns(r);
+    size_t n = 0, stalls = 0;
+    for (size_t i = 0; i < r->n_intervals; i++)
+        if (r->intervals[i].to_ns > end_ns)
+            r->intervals[n++] = r->intervals[i];
+    for (size_t i = 0; i < r->n_stalls; i++)
+        if (r->stalls[i].begin_ns + r->stalls[i].length_ns > end_ns)
+            r->stalls[stalls++] = r->stalls[i];
+    r->n_intervals = n;
+    r->n_stalls = stalls;
+}
+
 static void mark_lost(struct result *r)
 {
     for (size_t i = 0; i < r->n_agents; i++)
@@ -97,9 +119,52 @@ bool result_took_part(const struct result_agent *a)
     return !a->left_out && a->state != RESULT_REFUSED;
 }
 
+static struct counters with_warmup(const struct snapshot *total, const struct snapshot *warmup)
+{
+    struct counters c = snapshot_counters(total);
+    if (warmup == NULL)
+        return c;
+    struct counters w = snapshot_counters(warmup);
+    counters_add(&c, &w);
+    return c;
+}
+
+struct counters result_counters(const struct result *r)
+{
+    return with_warmup(r->total, r->warmup);
+}
+
+struct counters result_agent_counters(const struct result_agent *a)
+{
+    return with_warmup(a->total, a->warmup);
+}
+
+/* By the option's name: the member holds what the option was given. */
+static const void *option_value(const struct plan *p, const char *name)
+{
+    size_t n;
+    const struct option_row *rows = plan_options(&n);
+    const struct option_row *row = p != NULL ? option_find(rows, n, name) : NULL;
+    return row != NULL ? (const char *)p + row->offset : NULL;
+}
+
+uint64_t result_warmup_ns(const struct result *r)
+{
+    const uint64_t *ns = option_value(r->plan, "warmup");
+    return ns != NULL && *ns != NS_NEVER ? *ns : 0;
+}
+
+bool result_one_clock(const struct result *r)
+{
+    if (r->plan == NULL)
+        return false;
+    const bool *closed = option_value(r->plan, "closed-loop");
+    return r->plan->rate.num == 0 || (closed != NULL && *closed);
+}
+
 uint64_t result_missing(const struct result *r)
 {
-    struct counters c = snapshot_counters(r->total);
+    struct counters c = result_counters(r);
     for (size_t i = 0; i < r->n_agents; i++)
         c.scheduled -= r->agents[i].loss.overlap;
     return r->plan != NULL ? loss_missing(r->plan, c.scheduled) : UINT64_MAX;
@@ -116,6 +181,7 @@ void result_settle(struct result *r)
     if (r->end_ns < planned && (cut || planned == UINT64_MAX))
         r->duration_ns = r->end_ns;
     drop_rows_after_the_end(r, planned);
+    drop_warmup(r);
     mark_lost(r);
     if (r->plan->rate.num == 0)
         r->n_stalls = 0; /* nothing is due while a closed loop waits */

@@ -44,8 +44,9 @@ struct result_agent {
     struct loss loss;    /* what is missing because it was lost */
     uint32_t times_late; /* not heard of for a while, and back again: nothing is missing */
     uint64_t longest_late_ns;
-    struct outlier outlier; /* its latencies against the others' */
-    struct snapshot *total; /* owned; sum of its deltas (never NULL) */
+    struct outlier outlier;  /* its latencies against the others' */
+    struct snapshot *total;  /* owned; sum of its deltas without the warm-up (never NULL) */
+    struct snapshot *warmup; /* owned; what was due in the warm-up; NULL = nothing was */
 };
 
 /* Percentiles etc. of one interval over all agents. */
@@ -56,6 +57,10 @@ struct result_latency {
 struct result_interval {
     uint64_t from_ns, to_ns;
     uint64_t sent, completed, errors; /* errors = http_errors + failed + timeouts */
+    struct {
+        uint64_t sent, completed, errors;
+    } warmup; /* of what was due in the warm-up, which is in nothing else of the row but the gauges
+               */
     struct result_latency corrected, uncorrected;
     uint32_t agents_reporting;
     uint32_t agents_lost; /* lost, and nothing is known of their load in this interval */
@@ -110,7 +115,8 @@ struct result {
     bool no_target;     /* no connection to the target ever opened */
     size_t n_agents;
     struct result_agent *agents;
-    struct snapshot *total; /* all agents added */
+    struct snapshot *total;  /* all agents added, without the warm-up */
+    struct snapshot *warmup; /* the same of the warm-up; NULL = there was none */
     size_t n_intervals;
     struct result_interval *intervals;
     size_t n_stalls;
@@ -127,9 +133,16 @@ void result_free(struct result *r);
 /* How long the plan wants to send, NS_NEVER when it has no end. */
 uint64_t result_planned_ns(const struct plan *p);
 /* Fills duration_ns and end_ns from the plan and the totals, drops the intervals after the planned
- * end of which no agent reported anything, and marks those that lack lost agents; call it before
- * verdict_eval. */
+ * end of which no agent reported anything, intervals and stalls within the warm-up, and marks
+ * intervals that lack lost agents; call it before verdict_eval. */
 void result_settle(struct result *r);
+/* How long the warm-up is; 0 = there is none. */
+uint64_t result_warmup_ns(const struct result *r);
+/* The run has due times but only one stopwatch, from the send (--closed-loop), or no due times. */
+bool result_one_clock(const struct result *r);
+/* Everything that was counted, the warm-up included: what the ledger is about. */
+struct counters result_counters(const struct result *r);
+struct counters result_agent_counters(const struct result_agent *a);
 /* Took it part in the run, lost or not? */
 bool result_took_part(const struct result_agent *a);
 /* Requests of the plan that no agent is known to have had due; UINT64_MAX = not known. */

@@ -16,13 +16,13 @@ static bool is_loss(const struct coord_agent_info *info)
 
 static uint64_t scheduled(const struct result_agent *a)
 {
-    return snapshot_counters(a->total).scheduled;
+    return result_agent_counters(a).scheduled;
 }
 
 /* Sent or waiting when it was last heard of: how that ended nobody knows. */
 static uint64_t without_end(const struct result_agent *a)
 {
-    struct counters c = snapshot_counters(a->total);
+    struct counters c = result_agent_counters(a);
     uint64_t ended =
         c.completed + counters_failed(&c) + c.timeouts + c.unfinished + counters_unsent(&c);
     return c.scheduled > ended ? c.scheduled - ended : 0;

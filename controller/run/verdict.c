@@ -145,8 +145,10 @@ static void say_unreachable(struct result *r, const struct counters *c)
 }
 
 /* When every agent was lost before it could tell, nothing is known of the target. */
-static bool is_unreachable(struct result *r, const struct counters *c)
+static bool is_unreachable(struct result *r, const struct counters *measured)
 {
+    (void)measured; /* the warm-up counts: a target that answered in it is there */
+    const struct counters all = result_counters(r), *c = &all;
     bool nobody_told = agents_taking_part(r) > 0 && agents_missing(r) == agents_taking_part(r) &&
                        failed_attempts(c) == 0;
     bool none_opened = c->connects == 0 && c->completed == 0 && !nobody_told;
@@ -230,18 +232,18 @@ static void say_unchecked(struct result *r)
 
 /* The ledger of every agent that came to its end, and the sum over agents. A lost agent's requests
  * in flight are nowhere: its ledger cannot add up and the loss is the reason. */
-static void say_ledger(struct result *r, const struct counters *total)
+static void say_ledger(struct result *r)
 {
     struct errmsg msg = {{0}};
-    struct counters sum = {0};
+    struct counters sum = {0}, total = result_counters(r);
     for (size_t i = 0; i < r->n_agents; i++) {
-        struct counters c = snapshot_counters(r->agents[i].total);
+        struct counters c = result_agent_counters(&r->agents[i]);
         counters_add(&sum, &c);
         if (!agent_missing(&r->agents[i]) && r->agents[i].checked &&
             counters_check(&c, &msg) != ERR_OK)
             reason(r, "agent %.64s: %.160s", agent_label(&r->agents[i]), msg.text);
     }
-    if (!counters_equal(&sum, total))
+    if (!counters_equal(&sum, &total))
         reason(r, "the merged counters are not the sum over the agents");
 }
 
@@ -256,6 +258,7 @@ static void say_takeover(struct result *r)
 
 static bool is_incomplete(struct result *r, const struct counters *c)
 {
+    (void)c;
     size_t before = r->verdict.n_reasons;
     say_takeover(r);
     say_missing(r);
@@ -263,7 +266,7 @@ static bool is_incomplete(struct result *r, const struct counters *c)
     say_stopped(r);
     if (!r->no_target) {
         say_unchecked(r);
-        say_ledger(r, c);
+        say_ledger(r);
     }
     return r->verdict.n_reasons > before;
 }
@@ -277,9 +280,11 @@ static bool is_no_data(struct result *r, const struct counters *c)
     return true;
 }
 
+/* Without a corrected clock (--closed-loop) the other one has to do. */
 static uint64_t lag_bound(const struct result_interval *row)
 {
-    uint64_t share = row->corrected.p50 / LAG_BOUND_SHARE;
+    uint64_t p50 = row->corrected.p50 > 0 ? row->corrected.p50 : row->uncorrected.p50;
+    uint64_t share = p50 / LAG_BOUND_SHARE;
     return share > LAG_BOUND_MIN ? share : LAG_BOUND_MIN;
 }
 
@@ -406,6 +411,12 @@ static bool is_server_limited(struct result *r, const struct counters *c)
     uint64_t backlog = backlog_at_end(r);
     bool many = c->waited > 0 && c->waited * WAITED_BOUND >= c->scheduled;
     bool stood = c->unsent_no_connection > 0 || (backlog > 0 && c->waited > 0);
+    bool dropped = c->unsent_dropped > 0 && c->unsent_dropped * WAITED_BOUND >= c->scheduled;
+    if (dropped)
+        reason(r,
+               "%" PRIu64 " of %" PRIu64
+               " requests (%.1f %%) were dropped because every connection was busy",
+               c->unsent_dropped, c->scheduled, PERCENT(c->unsent_dropped, c->scheduled));
     if (many)
         reason(r,
                "%" PRIu64 " of %" PRIu64
@@ -421,7 +432,7 @@ static bool is_server_limited(struct result *r, const struct counters *c)
                c->unsent_no_connection);
     else if (stood)
         reason(r, "a backlog of %" PRIu64 " requests stood when the load ended", backlog);
-    return many || stood;
+    return many || stood || dropped;
 }
 
 /* --- warnings: a delay of ours that is still far from spoiling the run, but may be read as the
@@ -473,10 +484,10 @@ static void warn_lags(struct result *r)
 {
     if (!has_rate(r) || r->verdict.status == STATUS_GENERATOR_LIMITED)
         return;
-    struct hist *corrected = snapshot_hist(r->total, HIST_CORRECTED);
-    uint64_t bound_ns =
-        hist_count(corrected) > 0 ? hist_value_at_percentile(corrected, 50) / LAG_WARN_SHARE : 0;
-    hist_free(corrected);
+    struct hist *h =
+        snapshot_hist(r->total, result_one_clock(r) ? HIST_UNCORRECTED : HIST_CORRECTED);
+    uint64_t bound_ns = hist_count(h) > 0 ? hist_value_at_percentile(h, 50) / LAG_WARN_SHARE : 0;
+    hist_free(h);
     if (bound_ns < LAG_WARN_MIN)
         bound_ns = LAG_WARN_MIN;
     warn_lag(r, HIST_SEND_LAG, "send", bound_ns + r->plan->dispatch_quantum_ns);
