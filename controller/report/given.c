@@ -32,6 +32,7 @@ static const struct special {
     {"arrivals", SHOW_VALUE, true},
     {"connections", SHOW_VALUE, true},
     {"threads", SHOW_VALUE, true},
+    {"jitter", SHOW_VALUE, true},
     {"dispatch-quantum", SHOW_VALUE, true},
 };
 

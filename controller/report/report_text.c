@@ -3,14 +3,12 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/redact.h"
 #include "common/units.h"
 #include "controller/report/figures.h"
 #include "controller/report/report.h"
 #include "controller/report/text.h"
 
 #define ERRORS_SHOWN         5
-#define URL_SHOWN            80
 #define PERCENT(part, whole) ((whole) > 0 ? 100.0 * (double)(part) / (double)(whole) : 0.0)
 
 struct text {
@@ -18,105 +16,14 @@ struct text {
     const struct result *r;
     const struct report_options *o;
     struct counters c;
-    bool closed;                          /* closed loop: one clock only */
-    struct hist *corrected, *uncorrected; /* in a closed loop both are the one from the send */
+    bool closed;                          /* no due times */
+    bool one_clock;                       /* from the send only */
+    struct hist *corrected, *uncorrected; /* with one clock both are that one */
 };
 
 static const char *plural(uint64_t n)
 {
     return n == 1 ? "" : "s";
-}
-
-/* --- what was run ------------------------------------------------------------------------------
- */
-
-static void write_load(const struct text *t, const struct plan *p)
-{
-    char text[UNITS_TEXT];
-    if (p->rate.num == 0)
-        fprintf(t->out, "closed loop at full speed");
-    else if (p->n_stages > 0)
-        fprintf(t->out, "open loop in %" PRIu32 " stage%s", p->n_stages, plural(p->n_stages));
-    else if (p->rate.den == 1)
-        fprintf(t->out, "open loop @ %" PRIu64 " req/s", p->rate.num);
-    else
-        fprintf(t->out, "open loop @ %s", units_format_rate(&p->rate, text));
-    if (p->arrivals == PLAN_POISSON)
-        fprintf(t->out, ", Poisson arrivals (seed %" PRIu64 ")", p->seed);
-    if (p->jitter > 0)
-        fprintf(t->out, ", jitter %s (seed %" PRIu64 ")", units_format_percent(p->jitter, text),
-                p->seed);
-    if (p->dispatch_quantum_ns > 0)
-        fprintf(t->out, ", dispatch quantum %s",
-                units_format_duration(p->dispatch_quantum_ns, text));
-    fputc('\n', t->out);
-}
-
-static void write_stages(const struct text *t, const struct plan *p)
-{
-    if (p->n_stages == 0)
-        return;
-    struct text_flow f = text_begin(t->out, "Stages");
-    for (uint32_t i = 0; i < p->n_stages; i++) {
-        char text[PLAN_STAGE_TEXT];
-        text_item(&f, " ", "%s%s", plan_stage_text(&p->stages[i], text),
-                  i + 1 < p->n_stages ? "," : "");
-    }
-    text_end(&f);
-}
-
-static void write_abort_on(const struct text *t)
-{
-    const struct condition_list *l = t->r->abort_on;
-    if (l == NULL || l->n == 0)
-        return;
-    struct text_flow f = text_begin(t->out, "Abort on");
-    for (size_t i = 0; i < l->n; i++)
-        text_item(&f, " ", "%s%s", l->items[i].text, i + 1 < l->n ? "," : "");
-    text_end(&f);
-}
-
-/* Whichever of the two bounds is reached first ends the run. */
-static void write_length(const struct text *t, const struct plan *p)
-{
-    char text[UNITS_TEXT];
-    bool timed = p->duration_ns != NS_NEVER, counted = p->requests != UINT64_MAX;
-    if (timed)
-        units_format_duration(p->duration_ns, text);
-    if (counted)
-        fprintf(t->out, "Running test of %" PRIu64 " request%s%s%s", p->requests,
-                plural(p->requests), timed ? ", at most " : "", timed ? text : "");
-    else if (timed)
-        fprintf(t->out, "Running %s test", text);
-    else
-        fprintf(t->out, "Running test until stopped");
-}
-
-static void write_head(const struct text *t)
-{
-    const struct result *r = t->r;
-    const struct plan *p = r->plan;
-    if (p == NULL)
-        return;
-    write_length(t, p);
-    char url[URL_SHOWN + 2];
-    redact_url(p->url, url, sizeof url);
-    fprintf(t->out, " @ %.*s%s\n", URL_SHOWN, url, strlen(url) > URL_SHOWN ? "..." : "");
-    uint64_t threads = 0, connections = 0;
-    for (size_t i = 0; i < r->n_agents; i++) {
-        threads += r->agents[i].threads;
-        connections += r->agents[i].connections;
-    }
-    fprintf(t->out, "  %zu agent%s, %" PRIu64 " thread%s, %" PRIu64 " connection%s, ", r->n_agents,
-            plural(r->n_agents), threads, plural(threads), connections, plural(connections));
-    write_load(t, p);
-    write_stages(t, p);
-    write_abort_on(t);
-    if (r->name[0] != '\0') {
-        struct text_flow f = text_begin(t->out, "Name");
-        text_words(&f, r->name);
-        text_end(&f);
-    }
 }
 
 /* --- latency -----------------------------------------------------------------------------------
@@ -126,16 +33,15 @@ struct latency_table {
     FILE *out;
     struct figures corrected, uncorrected;
     struct figures_all_due all;
-    bool closed;    /* closed loop: the first column only, and it counts from the send */
+    bool closed;    /* no due times */
+    bool one_clock; /* the first column only, and it counts from the send */
     bool with_all;  /* the last column differs from the first */
-    int after_mark; /* columns that a mark took from the next cell */
+    struct text_row row;
 };
 
-/* One figure in its column; the mark stands right of it, so that the digits stay aligned. */
 static void cell(struct latency_table *l, const char *text, bool marked)
 {
-    fprintf(l->out, "%*s%s", 15 - l->after_mark, text, marked ? "~" : "");
-    l->after_mark = marked;
+    text_cell(&l->row, 15, text, marked);
 }
 
 static void latency_cell(struct latency_table *l, uint64_t ns, bool marked)
@@ -153,7 +59,7 @@ static void limit_cell(struct latency_table *l, uint64_t limit_ns, bool marked)
 
 static void row_begin(struct latency_table *l, const char *name)
 {
-    l->after_mark = 0;
+    l->row = (struct text_row){.out = l->out};
     fprintf(l->out, "    %-7s", name);
 }
 
@@ -161,7 +67,7 @@ static void both_clocks(struct latency_table *l, uint64_t corrected, uint64_t un
                         bool mark)
 {
     latency_cell(l, corrected, mark);
-    if (!l->closed)
+    if (!l->one_clock)
         latency_cell(l, uncorrected, mark);
 }
 
@@ -203,10 +109,12 @@ static void rows_of_table(struct latency_table *l)
 static void notes_of_table(const struct latency_table *l)
 {
     fprintf(l->out, "    %s\n",
-            l->closed ? "latency: from the send; a closed loop has no due times, so nothing is "
-                        "corrected for waiting"
-                      : "corrected: from the instant a request was due; uncorrected: from when it "
-                        "was really sent");
+            l->closed      ? "latency: from the send; a closed loop has no due times, so nothing "
+                             "is corrected for waiting"
+            : l->one_clock ? "latency: from the send (--closed-loop); what a request waited "
+                             "before it is left out"
+                           : "corrected: from the instant a request was due; uncorrected: from "
+                             "when it was really sent");
     if (l->with_all)
         fprintf(l->out,
                 "    all due: as the first column, but the %" PRIu64 " of %" PRIu64
@@ -231,6 +139,7 @@ static void write_latency(const struct text *t)
     fputc('\n', t->out);
     struct latency_table l = {.out = t->out,
                               .closed = t->closed,
+                              .one_clock = t->one_clock,
                               .corrected = figures_of(t->corrected),
                               .uncorrected = figures_of(t->uncorrected),
                               .all = figures_all_due(t->r->total, t->corrected)};
@@ -240,8 +149,8 @@ static void write_latency(const struct text *t)
         return;
     }
     l.with_all = l.all.incomplete > 0;
-    fprintf(t->out, "  %-9s%15s", "Latency", t->closed ? "latency" : "corrected");
-    if (!t->closed)
+    fprintf(t->out, "  %-9s%15s", "Latency", t->one_clock ? "latency" : "corrected");
+    if (!t->one_clock)
         fprintf(t->out, "%15s", "uncorrected");
     fprintf(t->out, l.with_all ? "%15s\n" : "\n", "all due");
     rows_of_table(&l);
@@ -249,6 +158,26 @@ static void write_latency(const struct text *t)
     fputc('\n', t->out);
     if (t->o->spectrum)
         text_spectrum(t->out, t->r);
+}
+
+static void write_head(const struct text *t)
+{
+    text_head(t->out, t->r, t->o);
+}
+
+static void write_slices(const struct text *t)
+{
+    text_slices(t->out, t->r, SLICE_STAGE);
+    text_slices(t->out, t->r, SLICE_NAME);
+    text_warmup(t->out, t->r);
+}
+
+static void write_peers(const struct text *t)
+{
+    if (!t->o->spectrum)
+        return;
+    text_phases(t->out, t->r);
+    text_peers(t->out, t->r);
 }
 
 /* --- what was counted --------------------------------------------------------------------------
@@ -259,8 +188,8 @@ static void write_ledger(const struct text *t)
     const struct counters *c = &t->c;
     char took[UNITS_TEXT], bytes[UNITS_TEXT];
     fprintf(t->out, "  %" PRIu64 " request%s in %s, %s read\n", c->completed, plural(c->completed),
-            figures_elapsed_ns(t->r) > 0 ? units_format_latency(figures_elapsed_ns(t->r), took)
-                                         : "0s",
+            figures_measured_ns(t->r) > 0 ? units_format_latency(figures_measured_ns(t->r), took)
+                                          : "0s",
             units_format_bytes((double)c->bytes_in, bytes));
     text_label(t->out, "Ledger");
     fprintf(t->out, "scheduled %" PRIu64 " = sent %" PRIu64 " + unsent %" PRIu64 "\n", c->scheduled,
@@ -292,7 +221,7 @@ static void write_rates(const struct text *t)
     if (target > 0)
         fprintf(t->out, "target %.6g, %.2f %%; ", target, 100 * achieved / target);
     fprintf(t->out, "success %.4g %%)\n", PERCENT(t->c.ok, t->c.scheduled));
-    uint64_t elapsed = figures_elapsed_ns(t->r);
+    uint64_t elapsed = figures_measured_ns(t->r);
     double bytes = elapsed > 0 ? (double)t->c.bytes_in * (double)NS_PER_SEC / (double)elapsed : 0;
     text_label(t->out, "Transfer/sec");
     fprintf(t->out, "%s\n", units_format_bytes(bytes, text));
@@ -326,6 +255,11 @@ static void write_socket_errors(const struct text *t)
         fprintf(t->out, "%" PRIu64 " latencies above one hour are recorded as one hour\n",
                 c->saturated);
     }
+}
+
+static void write_traffic(const struct text *t)
+{
+    text_traffic(t->out, t->r, t->o, &t->c);
 }
 
 static void write_tls(const struct text *t)
@@ -477,8 +411,9 @@ struct sections {
 static struct sections sections_for(const struct counters *c)
 {
     static void (*const all[])(const struct text *) = {
-        write_head,   write_latency, write_ledger, write_rates,  write_socket_errors, write_tls,
-        write_status, write_errors,  write_lags,   write_agents, write_verdict,
+        write_head,   write_latency,       write_slices, write_peers,   write_ledger,
+        write_rates,  write_socket_errors, write_tls,    write_traffic, write_status,
+        write_errors, write_lags,          write_agents, write_verdict,
     };
     static void (*const nothing[])(const struct text *) = {write_head, write_nothing, write_agents,
                                                            write_verdict};
@@ -491,6 +426,7 @@ static enum err write_text(const struct result *r, const struct report_options *
 {
     struct text t = {.out = out, .r = r, .o = o, .c = snapshot_counters(r->total)};
     t.closed = figures_closed_loop(r);
+    t.one_clock = result_one_clock(r);
     t.corrected = figures_main_hist(r, r->total);
     t.uncorrected = snapshot_hist(r->total, HIST_UNCORRECTED);
     struct sections s = sections_for(&t.c);

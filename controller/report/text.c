@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "common/units.h"
+
 void text_label(FILE *out, const char *label)
 {
     fprintf(out, "  %-*s", TEXT_INDENT - 2, label);
@@ -56,6 +58,18 @@ void text_words(struct text_flow *f, const char *sentence)
 void text_end(struct text_flow *f)
 {
     fputc('\n', f->out);
+}
+
+void text_cell(struct text_row *r, int width, const char *text, bool marked)
+{
+    fprintf(r->out, "%*s%s", width - r->after_mark, text, marked ? "~" : "");
+    r->after_mark = marked;
+}
+
+void text_cell_latency(struct text_row *r, int width, uint64_t ns, bool marked)
+{
+    char text[UNITS_TEXT];
+    text_cell(r, width, units_format_latency(ns, text), marked);
 }
 
 const char *text_without_scheme(const char *address)

@@ -2,11 +2,14 @@
 #ifndef HAMMER_CONTROLLER_TEXT_H
 #define HAMMER_CONTROLLER_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "common/err.h"
 #include "controller/report/report.h"
+#include "controller/report/slices.h"
 
 /* Pieces of the text report, private to it: a labelled line, and words that wrap. */
 
@@ -27,10 +30,32 @@ void text_item(struct text_flow *f, const char *glue, const char *fmt, ...) PRIN
 /* Words of a sentence, separated by spaces; control characters become '?'. */
 void text_words(struct text_flow *f, const char *sentence);
 void text_end(struct text_flow *f);
+/* Figures in columns, right-aligned; a mark stands right of its figure, so that the digits stay in
+ * line. Zeroed but for `out` at the begin of a line. */
+struct text_row {
+    FILE *out;
+    int after_mark; /* columns that a mark took from the next cell */
+};
+void text_cell(struct text_row *r, int width, const char *text, bool marked);
+void text_cell_latency(struct text_row *r, int width, uint64_t ns, bool marked);
+
 /* An agent's address for a narrow column: how it is reached stands in front of what tells agents
  * apart, and takes the room of their names. */
 const char *text_without_scheme(const char *address);
 
+/* What was run. */
+void text_head(FILE *out, const struct result *r, const struct report_options *o);
+/* Figures by stage or request name, and a blank line; nothing where there is one only. */
+void text_slices(FILE *out, const struct result *r, enum slice_by by);
+/* The warm-up, and a blank line; nothing without one. */
+void text_warmup(FILE *out, const struct result *r);
+/* --latency: where the time goes, and what ab, wrk and siege show; each with a blank line. */
+void text_phases(FILE *out, const struct result *r);
+void text_peers(FILE *out, const struct result *r);
+/* The server, redirects, what was unexpected, look-ups; with --latency connections and bytes. What
+ * is 0 is not told. */
+void text_traffic(FILE *out, const struct result *r, const struct report_options *o,
+                  const struct counters *c);
 /* The agents table. */
 void text_agents(FILE *out, const struct result *r);
 /* Lost and late agents, and a blank line; nothing where there are none. */

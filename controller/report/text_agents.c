@@ -92,6 +92,22 @@ static void health_line(FILE *out, const struct result *r, const struct result_a
     text_end(&f);
 }
 
+/* How far the connections were the limit; nothing where they never were. */
+static void limit_line(FILE *out, const struct result *r, const struct result_agent *a)
+{
+    struct counters c = snapshot_counters(a->total);
+    double share = figures_limit(r, a);
+    if (c.limit_ns == 0 && c.unsent_dropped == 0)
+        return;
+    struct text_flow f = text_begin(out, "    limit");
+    if (share >= 0)
+        text_item(&f, "", "at the connection limit %.3g %% of the time,", share * 100);
+    text_item(&f, " ", "%" PRIu64 " requests waited", c.waited);
+    if (c.unsent_dropped > 0)
+        text_item(&f, ", ", "%" PRIu64 " were dropped", c.unsent_dropped);
+    text_end(&f);
+}
+
 /* What the offset above was at the end. */
 static void drift_line(FILE *out, const struct result_agent *a)
 {
@@ -124,6 +140,7 @@ static void agent_row(FILE *out, const struct result *r, const struct result_age
     fprintf(out, "    %-*s %-8s%9" PRIu64 "%10s%10s%20s%10s%11s\n", width, label,
             result_agent_state_name(a->state), snapshot_counters(a->total).completed, p50, p99,
             clock, start, cpu);
+    limit_line(out, r, a);
     health_line(out, r, a);
     drift_line(out, a);
     if (a->insecure) {

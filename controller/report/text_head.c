@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/redact.h"
+#include "common/units.h"
+#include "controller/report/given.h"
+#include "controller/report/text.h"
+
+/* What was run. */
+
+#define URL_SHOWN      80
+#define OPTION_SHOWN   44 /* characters of a value */
+#define OPTIONS_LISTED 2  /* of a list */
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void write_load(FILE *out, const struct result *r, const struct plan *p)
+{
+    char text[UNITS_TEXT];
+    if (p->rate.num == 0)
+        fprintf(out, "closed loop at full speed");
+    else if (p->n_stages > 0)
+        fprintf(out, "open loop in %" PRIu32 " stage%s", p->n_stages, plural(p->n_stages));
+    else if (p->rate.den == 1)
+        fprintf(out, "open loop @ %" PRIu64 " req/s", p->rate.num);
+    else
+        fprintf(out, "open loop @ %s", units_format_rate(&p->rate, text));
+    if (p->arrivals == PLAN_POISSON)
+        fprintf(out, ", Poisson arrivals (seed %" PRIu64 ")", p->seed);
+    if (p->jitter > 0)
+        fprintf(out, ", jitter %s (seed %" PRIu64 ")", units_format_percent(p->jitter, text),
+                p->seed);
+    if (p->dispatch_quantum_ns > 0)
+        fprintf(out, ", dispatch quantum %s", units_format_duration(p->dispatch_quantum_ns, text));
+    if (p->rate.num > 0 && result_one_clock(r))
+        fprintf(out, ", timed from the send");
+    fputc('\n', out);
+}
+
+static void write_stages(FILE *out, const struct plan *p)
+{
+    if (p->n_stages == 0)
+        return;
+    struct text_flow f = text_begin(out, "Stages");
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        char text[PLAN_STAGE_TEXT];
+        text_item(&f, " ", "%s%s", plan_stage_text(&p->stages[i], text),
+                  i + 1 < p->n_stages ? "," : "");
+    }
+    text_end(&f);
+}
+
+static void write_abort_on(FILE *out, const struct condition_list *l)
+{
+    if (l == NULL || l->n == 0)
+        return;
+    struct text_flow f = text_begin(out, "Abort on");
+    for (size_t i = 0; i < l->n; i++)
+        text_item(&f, " ", "%s%s", l->items[i].text, i + 1 < l->n ? "," : "");
+    text_end(&f);
+}
+
+/* Whichever of the two bounds is reached first ends the run. */
+static void write_length(FILE *out, const struct plan *p)
+{
+    char text[UNITS_TEXT];
+    bool timed = p->duration_ns != NS_NEVER, counted = p->requests != UINT64_MAX;
+    if (timed)
+        units_format_duration(p->duration_ns, text);
+    if (counted)
+        fprintf(out, "Running test of %" PRIu64 " request%s%s%s", p->requests, plural(p->requests),
+                timed ? ", at most " : "", timed ? text : "");
+    else if (timed)
+        fprintf(out, "Running %s test", text);
+    else
+        fprintf(out, "Running test until stopped");
+}
+
+static void write_entries(FILE *out, const struct plan *p)
+{
+    if (p->n_entries < 2)
+        return;
+    struct text_flow f = text_begin(out, "Requests");
+    text_item(&f, "", "%zu different ones;", p->n_entries);
+    text_words(&f, "the URL above is the first one's");
+    text_end(&f);
+}
+
+struct options {
+    FILE *out;
+    bool begun;
+    struct text_flow flow;
+};
+
+/* What the lines above do not say; of headers and the like only how many they are. */
+static void write_option(void *arg, const struct given *g)
+{
+    struct options *all = arg;
+    bool counted = g->list && g->n > OPTIONS_LISTED;
+    size_t len = strlen(g->value);
+    if (g->in_head || (counted && g->i > 0))
+        return;
+    if (!all->begun)
+        all->flow = text_begin(all->out, "Options");
+    all->begun = true;
+    if (g->flag)
+        text_item(&all->flow, ", ", "--%s", g->name);
+    else if (counted)
+        text_item(&all->flow, ", ", "--%s (%zu of them)", g->name, g->n);
+    else
+        text_item(&all->flow, ", ", "--%s %.*s%s", g->name, OPTION_SHOWN, g->value,
+                  len > OPTION_SHOWN ? ".." : "");
+}
+
+static void write_options(FILE *out, const struct plan *p, const struct report_options *o)
+{
+    struct options all = {.out = out};
+    given_each(p, o->secret_headers, write_option, &all);
+    if (all.begun)
+        text_end(&all.flow);
+}
+
+void text_head(FILE *out, const struct result *r, const struct report_options *o)
+{
+    const struct plan *p = r->plan;
+    if (p == NULL)
+        return;
+    write_length(out, p);
+    char url[URL_SHOWN + 2];
+    redact_url(p->url, url, sizeof url);
+    fprintf(out, " @ %.*s%s\n", URL_SHOWN, url, strlen(url) > URL_SHOWN ? "..." : "");
+    uint64_t threads = 0, connections = 0;
+    for (size_t i = 0; i < r->n_agents; i++) {
+        threads += r->agents[i].threads;
+        connections += r->agents[i].connections;
+    }
+    fprintf(out, "  %zu agent%s, %" PRIu64 " thread%s, %" PRIu64 " connection%s, ", r->n_agents,
+            plural(r->n_agents), threads, plural(threads), connections, plural(connections));
+    write_load(out, r, p);
+    write_stages(out, p);
+    write_abort_on(out, r->abort_on);
+    write_entries(out, p);
+    write_options(out, p, o);
+    if (r->name[0] != '\0') {
+        struct text_flow f = text_begin(out, "Name");
+        text_words(&f, r->name);
+        text_end(&f);
+    }
+}
