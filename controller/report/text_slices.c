@@ -9,9 +9,11 @@
 /* Two tables: what was sent, and how long it took. */
 
 #define ROWS_SHOWN 12
-#define LABEL      20 /* columns of a row's name, the blank behind it included */
-#define CLOCK      10
-#define COLUMN     9
+#define LABEL      18 /* columns of a row's name, the blank behind it included */
+#define CLOCK      8
+#define COLUMN     10
+#define NAME       28 /* the same where there is room */
+#define RATE       12
 #define LABEL_TEXT 128
 
 static const double percentiles[] = {50, 90, 99, 99.9};
@@ -22,7 +24,7 @@ struct table {
     const struct result *r;
     enum slice_by by;
     struct slices slices;
-    size_t shown;
+    size_t shown, rows[ROWS_SHOWN]; /* which, by their number */
 };
 
 /* Cut to `width` columns at most; a character of several bytes counts as one. */
@@ -63,33 +65,31 @@ static void row_label(const struct table *t, size_t i, int width)
     label(t->out, text, width);
 }
 
+static void cell_rate(FILE *out, double rate, bool known)
+{
+    if (known)
+        fprintf(out, rate > 0 && rate < 0.1 ? "%*.3g" : "%*.2f", RATE, rate);
+    else
+        fprintf(out, "%*s", RATE, "-");
+}
+
 static void row_counts(const struct table *t, size_t i)
 {
     const struct slice *s = &t->slices.items[i];
-    row_label(t, i, LABEL);
-    if (s->target > 0)
-        fprintf(t->out, "%12.6g", s->target);
-    else
-        fprintf(t->out, "%12s", "-");
-    fprintf(t->out, "%12.2f%14" PRIu64 "%12" PRIu64 "\n", s->achieved, s->c.scheduled,
-            slices_errors(&s->c));
+    row_label(t, i, NAME);
+    cell_rate(t->out, s->target, s->target > 0);
+    cell_rate(t->out, s->achieved, s->ns > 0);
+    fprintf(t->out, "%*" PRIu64 "%*" PRIu64 "\n", RATE, s->c.scheduled, RATE, slices_errors(&s->c));
 }
 
 static void row_clock(const struct table *t, const struct hist *h)
 {
     struct text_row row = {.out = t->out};
     uint64_t n = hist_count(h);
-    for (size_t i = 0; i < N_PERCENTILES; i++) {
-        if (n == 0)
-            text_cell(&row, COLUMN, "-", false);
-        else
-            text_cell_latency(&row, COLUMN, figures_at(h, percentiles[i]),
-                              !result_supports(percentiles[i], n));
-    }
-    if (n == 0)
-        text_cell(&row, COLUMN, "-", false);
-    else
-        text_cell_latency(&row, COLUMN, hist_max(h), false);
+    for (size_t i = 0; i < N_PERCENTILES; i++)
+        text_cell_latency(&row, COLUMN, figures_at(h, percentiles[i]),
+                          !result_supports(percentiles[i], n));
+    text_cell_latency(&row, COLUMN, hist_max(h), false);
     fputc('\n', t->out);
 }
 
@@ -98,7 +98,11 @@ static void row_latency(const struct table *t, size_t i)
     const struct slice *s = &t->slices.items[i];
     bool one = result_one_clock(t->r);
     row_label(t, i, LABEL);
-    fprintf(t->out, "%-*s", CLOCK, one ? "" : "corrected");
+    if (hist_count(s->uncorrected) == 0) {
+        fprintf(t->out, "%*s\n", CLOCK + COLUMN, "no answers");
+        return;
+    }
+    fprintf(t->out, "%-*s", CLOCK, one ? "" : "corr.");
     row_clock(t, one ? s->uncorrected : s->corrected);
     if (one)
         return;
@@ -109,7 +113,35 @@ static void row_latency(const struct table *t, size_t i)
 static void write_more(const struct table *t)
 {
     if (t->shown < t->slices.n)
-        fprintf(t->out, "    and %zu more, see --json\n", t->slices.n - t->shown);
+        fprintf(t->out, "    and %zu more with fewer errors or lower p99: see --json\n",
+                t->slices.n - t->shown);
+}
+
+/* --- which rows ------------------------------------------------------------------------------- */
+
+static bool is_worse(const struct result *r, const struct slice *a, const struct slice *b)
+{
+    uint64_t errors_a = slices_errors(&a->c), errors_b = slices_errors(&b->c);
+    bool one = result_one_clock(r);
+    if (errors_a != errors_b)
+        return errors_a > errors_b;
+    return figures_at(one ? a->uncorrected : a->corrected, 99) >
+           figures_at(one ? b->uncorrected : b->corrected, 99);
+}
+
+/* The worst stay, in their order. */
+static void choose(struct table *t)
+{
+    size_t n = t->slices.n;
+    t->shown = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t worse = 0;
+        for (size_t k = 0; k < n; k++)
+            worse += is_worse(t->r, &t->slices.items[k], &t->slices.items[i]) ||
+                     (k < i && !is_worse(t->r, &t->slices.items[i], &t->slices.items[k]));
+        if (worse < ROWS_SHOWN)
+            t->rows[t->shown++] = i;
+    }
 }
 
 void text_slices(FILE *out, const struct result *r, enum slice_by by)
@@ -117,17 +149,17 @@ void text_slices(FILE *out, const struct result *r, enum slice_by by)
     if (!slices_any(r, by))
         return;
     struct table t = {.out = out, .r = r, .by = by, .slices = slices_of(r, r->total, by)};
-    t.shown = t.slices.n < ROWS_SHOWN ? t.slices.n : ROWS_SHOWN;
-    fprintf(out, "  %-*s%12s%12s%14s%12s\n", LABEL + 2, by == SLICE_STAGE ? "Stage" : "Request",
-            "target/s", "achieved/s", "requests", "errors");
+    choose(&t);
+    fprintf(out, "  %-*s%*s%*s%*s%*s\n", NAME + 2, by == SLICE_STAGE ? "Stage" : "Request", RATE,
+            "target/s", RATE, "achieved/s", RATE, "requests", RATE, "errors");
     for (size_t i = 0; i < t.shown; i++)
-        row_counts(&t, i);
+        row_counts(&t, t.rows[i]);
     write_more(&t);
     fprintf(out, "  %-*s%*s%*s%*s%*s%*s\n", LABEL + 2 + CLOCK,
             by == SLICE_STAGE ? "Latency by stage" : "Latency by request", COLUMN, "50%", COLUMN,
             "90%", COLUMN, "99%", COLUMN, "99.9%", COLUMN, "max");
     for (size_t i = 0; i < t.shown; i++)
-        row_latency(&t, i);
+        row_latency(&t, t.rows[i]);
     write_more(&t);
     fputc('\n', out);
     slices_clear(&t.slices);

@@ -148,6 +148,95 @@ void report_fixture_stalls(struct report_fixture *f)
                                                .others_ns = 288 * NS_PER_US};
 }
 
+/* The series of one request of a fixture. */
+static struct series *series_of(struct snapshot *s, uint64_t i)
+{
+    static const char *const names[] = {"login", "cart", "login", "", "cart", "login"};
+    return snapshot_series(s, i < 300 ? 0 : 1, names[i % 6]);
+}
+
+static void split_agent(struct snapshot *s)
+{
+    struct counters whole = s->series[0].counters;
+    uint64_t n = whole.scheduled;
+    struct series *first = &s->series[0];
+    for (size_t k = 0; k < HIST_KINDS; k++) {
+        bool moves = k == HIST_CORRECTED || k == HIST_UNCORRECTED;
+        if (moves && first->hists[k] != NULL)
+            hist_reset(first->hists[k]);
+    }
+    first->counters.scheduled = first->counters.sent = 0;
+    first->counters.completed = first->counters.ok = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        struct series *one = series_of(s, i);
+        uint64_t service = 150000 + (i * 7919) % 120000;
+        hist_record(series_hist(one, HIST_UNCORRECTED), service, 1);
+        hist_record(series_hist(one, HIST_CORRECTED), service + 20000, 1);
+        one->counters.scheduled++;
+        one->counters.sent++;
+        one->counters.completed++;
+        one->counters.ok++;
+    }
+}
+
+void report_fixture_series(struct report_fixture *f)
+{
+    static char urls[3][40] = {"http://127.0.0.1:8080/login", "http://127.0.0.1:8080/cart",
+                               "http://127.0.0.1:8080/?token=s3cret"};
+    static char login[] = "login", cart[] = "cart";
+    f->entries[0] = (struct plan_entry){.name = login, .url = urls[0], .weight = 3};
+    f->entries[1] = (struct plan_entry){.name = cart, .url = urls[1], .weight = 2};
+    f->entries[2] = (struct plan_entry){.url = urls[2], .weight = 1};
+    f->plan.entries = f->entries;
+    f->plan.n_entries = 3;
+    f->plan.rate = (struct rate){600, 1};
+    f->plan.n_stages = 2;
+    f->plan.stages[0] = (struct stage){2 * NS_PER_SEC, {300, 1}, {300, 1}};
+    f->plan.stages[1] = (struct stage){4 * NS_PER_SEC, {600, 1}, {600, 1}};
+    for (size_t i = 0; i < 2; i++)
+        split_agent(f->r->agents[i].total);
+}
+
+void report_fixture_phases(struct report_fixture *f)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct snapshot *s = f->r->agents[i].total;
+        struct series *one = &s->series[0];
+        uint64_t n = snapshot_counters(s).completed;
+        for (uint64_t k = 0; k < n; k++) {
+            uint64_t service = 150000 + (k * 7919) % 120000;
+            hist_record(series_hist(one, HIST_UPLOAD), 9000 + k % 500, 1);
+            hist_record(series_hist(one, HIST_FIRST_BYTE), service - 40000 - k % 500, 1);
+            hist_record(series_hist(one, HIST_DOWNLOAD), 31000, 1);
+        }
+        for (uint64_t k = 0; k < 10; k++)
+            hist_record(series_hist(one, HIST_CONNECT), 60000 + 7000 * k, 1);
+        hist_record(series_hist(one, HIST_DNS), 1200000, 1);
+        one->counters.reused = n - 10;
+        one->counters.head_bytes = n * 66;
+        one->counters.body_bytes = n * 12;
+        one->counters.limit_ns = i * 720 * NS_PER_MS;
+        one->counters.waited = i * 17;
+        one->counters.redirects = 6;
+        one->counters.unexpected = i * 3;
+        one->counters.lookups = 2;
+        one->counters.lookup_errors = i;
+        snapshot_note_first(s, 1000 + i, 12, "nginx/1.22.1");
+    }
+}
+
+void report_fixture_given(struct report_fixture *f)
+{
+    static const char *const given[] = {"stages=2s@300,4s@600",
+                                        "connections=20",
+                                        "timeout=2s",
+                                        "proxy=http://me:s3cret@10.0.0.1:3128",
+                                        "insecure",
+                                        "data=a text with s3cret"};
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
+        option_list_add(&f->plan.given, given[i]);
+}
+
 char *report_render(const struct report_format *format, const struct result *r, bool verbose,
                     bool spectrum)
 {

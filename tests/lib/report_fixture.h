@@ -12,6 +12,7 @@
 
 struct report_fixture {
     struct plan plan;
+    struct plan_entry entries[3];
     struct result *r;
 };
 
@@ -22,6 +23,14 @@ void report_fixture(struct report_fixture *f, uint64_t n, uint64_t slow);
 void report_fixture_errors(struct report_fixture *f);
 /* The server stalled, the second agent too, and it differs from the first. */
 void report_fixture_stalls(struct report_fixture *f);
+/* Splits what the agents got into two stages, 2s@300 and 4s@600, and the three requests of the
+ * plan: of every six, three "login", two "cart", and one without a name. */
+void report_fixture_series(struct report_fixture *f);
+/* --latency: where the time went; the server is known, connections were used again. */
+void report_fixture_phases(struct report_fixture *f);
+/* The options that were given, a secret among them. The caller frees them with
+ * option_list_clear(&f->plan.given). */
+void report_fixture_given(struct report_fixture *f);
 /* Adds up the agents and evaluates the verdict. */
 void report_fixture_finish(struct report_fixture *f);
 /* The whole report; the caller frees it. */

@@ -186,6 +186,50 @@ START_TEST(test_text_of_a_closed_loop_with_spectrum)
 }
 END_TEST
 
+/* Stages, requests and the options that were given. */
+START_TEST(test_text_of_stages_and_requests)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 0);
+    report_fixture_series(&f);
+    report_fixture_given(&f);
+    report_fixture_finish(&f);
+    check_text(&f, false, false, "series.txt");
+    option_list_clear(&f.plan.given);
+}
+END_TEST
+
+/* Only so many rows; the long names of the others do not break the table. */
+START_TEST(test_text_of_many_requests)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 0);
+    for (unsigned i = 0; i < 20; i++) {
+        char name[80];
+        snprintf(name, sizeof name,
+                 i % 2 ? "%u"
+                       : "%u gr\xc3\xbc\xc3\x9f"
+                         "e an alle Leute",
+                 i);
+        struct series *s = snapshot_series(f.r->agents[0].total, 0, name);
+        s->counters.scheduled = s->counters.sent = s->counters.timeouts = i * i;
+    }
+    report_fixture_finish(&f);
+    check_text(&f, false, false, "requests.txt");
+}
+END_TEST
+
+/* --latency: where the time goes, and what users of other tools look for. */
+START_TEST(test_text_of_phases)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 0);
+    report_fixture_phases(&f);
+    report_fixture_finish(&f);
+    check_text(&f, false, true, "phases.txt");
+}
+END_TEST
+
 /* The remarks of the lag lines stand in one column however long the figures are. */
 START_TEST(test_remarks_stay_in_a_column)
 {
@@ -313,6 +357,9 @@ int main(void)
     tcase_add_test(t, test_text_of_stalls);
     tcase_add_test(t, test_text_without_data);
     tcase_add_test(t, test_text_of_a_closed_loop_with_spectrum);
+    tcase_add_test(t, test_text_of_stages_and_requests);
+    tcase_add_test(t, test_text_of_many_requests);
+    tcase_add_test(t, test_text_of_phases);
     tcase_add_test(t, test_remarks_stay_in_a_column);
     tcase_add_test(t, test_agents_by_tls_keep_their_names);
     tcase_add_test(t, test_head_names_both_bounds);

@@ -120,7 +120,7 @@ static json_int_t number(const json_t *o, const char *a, const char *b, const ch
 START_TEST(test_json_matches_its_schema)
 {
     json_t *schema = load_schema();
-    for (int variant = 0; variant < 5; variant++) {
+    for (int variant = 0; variant < 6; variant++) {
         struct report_fixture f;
         report_fixture(&f, variant == 3 ? 0 : 3000, variant == 1 ? 500 : 0);
         if (variant == 2)
@@ -138,11 +138,19 @@ START_TEST(test_json_matches_its_schema)
                                                 .first_index = UINT64_MAX,
                                                 .last_index = UINT64_MAX,
                                                 .taken_over_from = UINT64_MAX};
+        if (variant == 5) {
+            report_fixture_series(&f);
+            report_fixture_phases(&f);
+            report_fixture_given(&f);
+            option_list_add(&f.plan.headers, "A: 1");
+        }
         snprintf(f.r->agents[1].name, sizeof f.r->agents[1].name, "b\xff\"\n");
         report_fixture_finish(&f);
         json_t *report = report_of(&f);
         check_schema(schema, schema, report, "report");
         json_decref(report);
+        option_list_clear(&f.plan.given);
+        option_list_clear(&f.plan.headers);
         result_free(f.r);
     }
     json_decref(schema);
@@ -197,6 +205,40 @@ START_TEST(test_json_tells_the_agents_health)
 }
 END_TEST
 
+START_TEST(test_json_has_stages_and_requests)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 0);
+    report_fixture_series(&f);
+    report_fixture_phases(&f);
+    report_fixture_given(&f);
+    report_fixture_finish(&f);
+    json_t *o = report_of(&f);
+    const json_t *stages = json_object_get(o, "stages"), *requests = json_object_get(o, "requests");
+    ck_assert_uint_eq(json_array_size(stages), 2);
+    ck_assert_uint_eq(json_array_size(requests), 3);
+    ck_assert_uint_eq(json_array_size(json_object_get(o, "series")), 6);
+    const json_t *second = json_array_get(stages, 1), *cart = json_array_get(requests, 1);
+    ck_assert_int_eq(number(second, "from_ns", NULL, NULL, NULL), 2000000000);
+    ck_assert_int_eq(number(second, "totals", "scheduled", NULL, NULL), 2400);
+    ck_assert_str_eq(json_string_value(json_object_get(cart, "name")), "cart");
+    ck_assert_int_eq(number(cart, "latency", "corrected", "count", NULL), 1000);
+    const json_t *agent = json_array_get(json_object_get(o, "agents"), 0);
+    const json_t *its = json_array_get(json_object_get(agent, "requests"), 1);
+    ck_assert_int_eq(number(its, "requests", NULL, NULL, NULL), 500);
+    ck_assert_int_eq(number(o, "phases", "queue", "count", NULL), 3000);
+    ck_assert_int_eq(number(o, "target", "document_bytes", NULL, NULL), 12);
+    const json_t *options = json_object_get(json_object_get(o, "plan"), "options");
+    ck_assert_str_eq(json_string_value(json_object_get(options, "timeout")), "2s");
+    ck_assert(json_is_true(json_object_get(options, "insecure")));
+    const json_t *entries = json_object_get(json_object_get(o, "plan"), "entries");
+    ck_assert_int_eq(number(json_array_get(entries, 0), "weight", NULL, NULL, NULL), 3);
+    json_decref(o);
+    option_list_clear(&f.plan.given);
+    result_free(f.r);
+}
+END_TEST
+
 START_TEST(test_json_hides_credentials)
 {
     struct report_fixture f;
@@ -204,6 +246,8 @@ START_TEST(test_json_hides_credentials)
     option_list_add(&f.plan.headers, "authorization: Bearer s3cret");
     option_list_add(&f.plan.headers, "X-Api-Key: s3cret");
     option_list_add(&f.plan.headers, "Accept: text/html");
+    report_fixture_given(&f);
+    report_fixture_series(&f);
     f.plan.url = (char[]){"http://127.0.0.1:8080/?token=s3cret"};
     report_fixture_finish(&f);
     char *text = report_render(&report_json, f.r, false, false);
@@ -214,6 +258,7 @@ START_TEST(test_json_hides_credentials)
     free(plain);
     free(text);
     option_list_clear(&f.plan.headers);
+    option_list_clear(&f.plan.given);
     result_free(f.r);
 }
 END_TEST
@@ -226,6 +271,7 @@ int main(void)
     tcase_add_test(t, test_json_matches_its_schema);
     tcase_add_test(t, test_json_says_what_is_known);
     tcase_add_test(t, test_json_tells_the_agents_health);
+    tcase_add_test(t, test_json_has_stages_and_requests);
     tcase_add_test(t, test_json_hides_credentials);
     return check_main(s);
 }
