@@ -265,7 +265,7 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     r->total->cumulative = true;
     STAILQ_INIT(&r->waiting);
     enum err e = plan_copy(&r->plan, plan);
-    if (plan->headers.n > 0 ||
+    if (plan->headers.n + plan->n_entries + plan->n_env > 0 ||
         plan->key != NULL) /* only the controller knows which of them are secrets */
         host_no_core_files();
     if (e == ERR_OK)

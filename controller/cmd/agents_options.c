@@ -106,7 +106,7 @@ static enum err take_target(struct agents_options *o, const char *url, struct er
 {
     struct url_parts u;
     struct errmsg why;
-    enum err e = url_parse(url, &u, &why);
+    enum err e = plan_url_parse(&o->run.plan, url, &u, &why);
     if (e != ERR_OK)
         return errmsg_set(msg, e, "--target %s", why.text);
     snprintf(o->scheme, sizeof o->scheme, "%s", u.scheme);

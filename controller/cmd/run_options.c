@@ -16,6 +16,7 @@
 #include "common/redact.h"
 #include "common/xdg.h"
 #include "controller/cmd/local_agents.h"
+#include "controller/cmd/run_requests.h"
 #include "controller/cmd/secret_source.h"
 #include "controller/run/inventory_file.h"
 
@@ -45,6 +46,26 @@ static enum err parse_on_loss(const struct option_row *row, const char *value, v
 }
 
 static const struct option_row own_rows[] = {
+    {.name = "file",
+     .aliases = "-f",
+     .type = OPTION_STRING,
+     AT(file),
+     .set_offset = OPTION_NO_SET,
+     .meta = "FILE",
+     .accepted = "a file name",
+     .text =
+         "plan in YAML: flags by their long names (rate: 2k), url, and under requests a list of "
+         "requests, each with url, method, headers, data or body, weight and name; flags and "
+         "environment beat it"},
+    {.name = "urls",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(urls),
+     .set_offset = OPTION_NO_SET,
+     .meta = "FILE",
+     .accepted = "a file name",
+     .text = "requests from a list, one URL a line as siege has it, or targets as vegeta has them; "
+             "up to 20 have a row each in the report"},
     {.name = "agents",
      .aliases = "",
      .type = OPTION_STRING,
@@ -229,7 +250,8 @@ struct option_row *run_options_rows(size_t *n)
 void run_options_help(void)
 {
     struct option_group groups[RUN_OPTIONS_GROUPS];
-    printf("usage: hammer-ctl run [flags] URL\n");
+    printf("usage: hammer-ctl run [flags] URL\n"
+           "       hammer-ctl run [flags] -f FILE | --urls FILE\n");
     for (size_t i = 0; i < run_options_groups(groups); i++) {
         printf("\n%s:\n", groups[i].title);
         option_help(groups[i].rows, groups[i].n, stdout);
@@ -291,36 +313,6 @@ static enum err check_connections(const struct plan *p, size_t n, struct errmsg 
     mem_free(cores);
     mem_free(ones);
     return e;
-}
-
-static char *show_url(const char *url)
-{
-    size_t cap = sizeof REDACTED * (strlen(url) + 2);
-    char *shown = mem_calloc(cap, 1);
-    redact_url(url, shown, cap);
-    return shown;
-}
-
-static enum err take_url(struct run_options *o, const char *const *rest, size_t n_rest,
-                         struct errmsg *msg)
-{
-    const char *variable = getenv("HAMMER_URL");
-    if (n_rest == 0 && (variable == NULL || *variable == '\0'))
-        return errmsg_set(msg, ERR_INVALID,
-                          "the URL is missing: accepted is hammer-ctl run [flags] http://HOST/");
-    if (n_rest > 1) {
-        char *a = show_url(rest[0]), *b = show_url(rest[1]);
-        errmsg_set(msg, ERR_INVALID,
-                   "%s and %s: two arguments beside the flags; accepted is one, the URL", a, b);
-        mem_free(a);
-        mem_free(b);
-        return ERR_INVALID;
-    }
-    o->plan.url = mem_strdup(n_rest == 1 ? rest[0] : variable);
-    char *shown = show_url(o->plan.url);
-    o->secrets.in_url = n_rest == 1 && strcmp(shown, rest[0]) != 0;
-    mem_free(shown);
-    return ERR_OK;
 }
 
 /* The environment holds secrets; nobody needs it from here on, and no child may have it. */
@@ -425,6 +417,12 @@ enum err run_options_words(const struct option_row *rows, size_t n, int argc, ch
     bool file_agents = o->agents_set, file_local = o->local_set;
     o->agents_set = o->local_set = false;
     if (e == ERR_OK)
+        e = run_requests_file(rows, n, argc, argv, o, msg);
+    settle_agents(o, file_agents, file_local);
+    file_agents = o->agents != NULL; /* of either file */
+    file_local = o->local_set;
+    o->agents_set = o->local_set = false;
+    if (e == ERR_OK)
         e = option_environment(rows, n, o, msg);
     o->from_environment = o->plan.headers;
     o->plan.headers = (struct option_list){0};
@@ -459,7 +457,7 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
 {
     enum err e = load_secrets(o, msg);
     if (e == ERR_OK)
-        e = take_url(o, rest, n_rest, msg);
+        e = run_requests_settle(o, rest, n_rest, msg);
     if (e == ERR_OK)
         e = plan_check(&o->plan, msg);
     if (e == ERR_OK)
@@ -472,7 +470,7 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
         e = run_options_agents(o, inv, msg);
     if (e == ERR_OK)
         e = check_connections(&o->plan, o->agents != NULL ? inv->n : o->local, msg);
-    if (o->plan.headers.n > 0 || o->plan.key != NULL)
+    if (o->plan.headers.n + o->plan.n_entries + o->plan.n_env > 0 || o->plan.key != NULL)
         host_no_core_files();
     forget_environment();
     return e;

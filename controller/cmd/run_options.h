@@ -18,6 +18,7 @@
  * the struct, so that the plan's rows work on it unchanged. */
 struct run_options {
     struct plan plan;
+    char *file, *urls; /* see run_requests.h */
     char *agents;
     char *inventory; /* file; NULL = the default one */
     struct tls_options tls;
@@ -42,8 +43,8 @@ enum err run_options_parse(int argc, char **argv, struct run_options *o, struct 
 /* For commands that take some of these flags, or all: every row in one table, the caller's
  * (mem_free). */
 struct option_row *run_options_rows(size_t *n);
-/* The defaults file (against all rows), then environment and argv against `rows`, whose target
- * begins with *o: zeroed but for local 1 and plan_defaults. */
+/* The defaults file (against all rows), the plan file, then environment and argv against `rows`,
+ * whose target begins with *o: zeroed but for local 1 and plan_defaults. */
 enum err run_options_words(const struct option_row *rows, size_t n, int argc, char **argv,
                            struct run_options *o, const char **rest, size_t *n_rest,
                            struct errmsg *msg) MUST_CHECK;

@@ -43,10 +43,16 @@ static bool is_secret(const struct secret_options *s, const char *line)
     return value != NULL && strcmp(value + 1 + strspn(value + 1, " \t"), REDACTED) == 0;
 }
 
+/* The value is a template's {{env NAME}}: only where it comes from is written down. */
+static bool is_elsewhere(const char *line)
+{
+    return strstr(line, "{{env ") != NULL;
+}
+
 static const char *first_secret(const struct secret_options *s, const struct option_list *headers)
 {
     for (size_t i = 0; i < headers->n; i++)
-        if (is_secret(s, headers->items[i]))
+        if (is_secret(s, headers->items[i]) && !is_elsewhere(headers->items[i]))
             return headers->items[i];
     return NULL;
 }

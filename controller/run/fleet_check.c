@@ -106,7 +106,8 @@ static void look_at_target(struct check *c)
     struct url_parts u;
     struct in_addr v4;
     struct in6_addr v6;
-    if (c->plan->url == NULL || url_parse(c->plan->url, &u, NULL) != ERR_OK)
+    if (c->plan->n_entries > 1 || c->plan->url == NULL || /* which of them? */
+        plan_url_parse(c->plan, c->plan->url, &u, NULL) != ERR_OK)
         return;
     if (inet_pton(AF_INET, u.host, &v4) == 1) {
         c->addresses = 1;
