@@ -108,17 +108,21 @@ static enum err end(void *arg, struct errmsg *msg)
     return bad;
 }
 
-/* The command's rows and the URL, which is no flag. */
-static struct option_row *file_rows(const struct option_row *rows, size_t n)
+/* The command's rows but for the file itself, and the URL, which is no flag. */
+static struct option_row *file_rows(const struct option_row *rows, size_t *n)
 {
-    struct option_row *all = mem_calloc(n + 1, sizeof *all);
-    memcpy(all, rows, n * sizeof *all);
-    all[n] = (struct option_row){.name = "url",
-                                 .aliases = "",
-                                 .type = OPTION_STRING,
-                                 .offset = offsetof(struct plan, url),
-                                 .set_offset = OPTION_NO_SET,
-                                 .accepted = "http://HOST[:PORT][/PATH] or https://"};
+    struct option_row *all = mem_calloc(*n + 1, sizeof *all);
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(rows[i].name, "file") != 0)
+            all[kept++] = rows[i];
+    *n = kept + 1;
+    all[kept] = (struct option_row){.name = "url",
+                                    .aliases = "",
+                                    .type = OPTION_STRING,
+                                    .offset = offsetof(struct plan, url),
+                                    .set_offset = OPTION_NO_SET,
+                                    .accepted = "http://HOST[:PORT][/PATH] or https://"};
     return all;
 }
 
@@ -132,8 +136,8 @@ enum err request_file_read(const struct option_row *rows, size_t n_rows, const c
                                          .arg = &r,
                                          .begin = begin,
                                          .end = end};
-    struct option_row *all = file_rows(rows, n_rows);
-    enum err e = option_file_nested(all, n_rows + 1, &nested, REQUEST_FILE_MAX, path, p, msg);
+    struct option_row *all = file_rows(rows, &n_rows);
+    enum err e = option_file_nested(all, n_rows, &nested, REQUEST_FILE_MAX, path, p, msg);
     option_clear(item_rows, N_ITEM_ROWS, &r.item); /* of one that was given up */
     mem_free(all);
     p->name_entries = p->name_entries || p->n_entries > 0;

@@ -62,6 +62,8 @@ enum err run_requests_file(const struct option_row *rows, size_t n, int argc, ch
     if (option_find(rows, n, "file") == NULL)
         return ERR_OK;
     enum err e = find_file(rows, n, argc, argv, &path, msg);
+    if (path == NULL)
+        path = mem_strdup(o->file); /* of the file of defaults */
     if (e == ERR_OK && path != NULL) {
         struct errmsg why = {{0}};
         e = read_file(rows, n, path, o, &why);
