@@ -59,6 +59,12 @@ static uint64_t timeouts(const struct condition *c, const struct sums *s)
     return s->counters.timeouts;
 }
 
+static uint64_t unexpected(const struct condition *c, const struct sums *s)
+{
+    (void)c;
+    return s->counters.unexpected;
+}
+
 static uint64_t connect_errors(const struct condition *c, const struct sums *s)
 {
     (void)c;
@@ -110,6 +116,7 @@ static const struct condition_metric metrics[] = {
     {"http-errors", KIND_COUNT, http_errors, ended},
     {"failed", KIND_COUNT, failed, ended},
     {"timeouts", KIND_COUNT, timeouts, ended},
+    {"unexpected", KIND_COUNT, unexpected, ended},
     {"connect-errors", KIND_COUNT, connect_errors, attempts},
     {"unsent", KIND_COUNT, unsent, due},
 };
@@ -270,8 +277,8 @@ static enum err parse_pieces(const struct pieces *p, struct condition *c, struct
     const char *problem = scope_problem(p->scope, c);
     if (problem == NULL && !parse_metric(p->metric, c))
         problem = "accepted to be measured is one of p50 to p99.99 (or uncorrected.p50 and so on), "
-                  "rate, errors, error-rate, http-errors, failed, timeouts, connect-errors, "
-                  "unsent, status.503 and status.5xx";
+                  "rate, errors, error-rate, http-errors, failed, timeouts, unexpected, "
+                  "connect-errors, unsent, status.503 and status.5xx";
     if (problem == NULL && p->scope != NULL && c->metric->part == statuses)
         problem = "status codes are counted for the whole run; accepted is without what is before "
                   "the colon";
