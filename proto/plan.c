@@ -15,6 +15,7 @@ void plan_defaults(struct plan *p)
 {
     *p = (struct plan){
         .rate = {.num = 0, .den = 1},
+        .rate_per_agent = {.num = 0, .den = 1},
         .duration_ns = NS_NEVER,
         .requests = UINT64_MAX,
         .timeout_ns = TIMEOUT_DEFAULT,

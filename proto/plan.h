@@ -91,10 +91,11 @@ struct plan {
     uint8_t *cacert;     /* PEM; NULL = the system's CAs */
     uint8_t *cert, *key; /* PEM, both or neither; the key is wiped by plan_clear */
     size_t cacert_len, cert_len, key_len;
-    char *sni;            /* NULL = the URL's host */
-    uint32_t tls_min;     /* enum plan_tls */
-    bool insecure;        /* any certificate will do */
-    bool tls_no_resume;   /* each handshake in full */
+    char *sni;                  /* NULL = the URL's host */
+    uint32_t tls_min;           /* enum plan_tls */
+    bool insecure;              /* any certificate will do */
+    bool tls_no_resume;         /* each handshake in full */
+    struct rate rate_per_agent; /* of one of weight 1; num 0 = not given; not shipped: see rate */
     struct rate rate;     /* num 0 = not given: closed loop at full speed; with stages their peak */
     uint64_t duration_ns; /* NS_NEVER = not bounded by time; with stages their sum */
     uint64_t requests;    /* UINT64_MAX = not bounded by count */
@@ -126,7 +127,8 @@ struct plan {
     struct template_named *files;                /* owned; what {{line}} reads, by its name */
     struct template_named *env;                  /* owned; what {{env}} stands for: secrets */
     size_t n_files, n_env;
-    bool duration_set, requests_set, connections_set, threads_set, rate_set, body_size_set;
+    bool duration_set, requests_set, connections_set, threads_set, rate_set, body_size_set,
+        rate_per_agent_set;
     struct option_list given; /* what was given, see option_given: for reports */
 };
 
@@ -151,6 +153,10 @@ enum err plan_check(struct plan *p, struct errmsg *msg) MUST_CHECK;
 /* Everything of plan_check that does not read files, on a plan already completed by it: for plans
  * that came over the wire. Looks at values only, never at the _set members. */
 enum err plan_validate(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+
+/* With --rate-per-agent: the rate of the whole run is that of the agents that take part, of these
+ * weights in sum. ERR_RANGE: more than a run may have. Before plan_check and once it is known. */
+enum err plan_settle_rate(struct plan *p, uint64_t weights, struct errmsg *msg) MUST_CHECK;
 
 /* --- requests -------------------------------------------------------------------------------- */
 

@@ -82,6 +82,13 @@ static const struct option_row rows[] = {
      .meta = "RATE",
      .text = "requests per second over all agents: 2000, 1.5k, 0.1, 100/s, 6/m, 1/h; default: "
              "closed loop at full speed"},
+    {.name = "rate-per-agent",
+     .aliases = "",
+     .type = OPTION_RATE,
+     AT_SET(rate_per_agent),
+     .meta = "RATE",
+     .text = "the rate of each agent instead of -r's of all together; one of weight 2 (HOST*2) has "
+             "twice as much"},
     {.name = "duration",
      .aliases = "-d -z",
      .type = OPTION_DURATION,

@@ -11,6 +11,43 @@
 #define THREADS_DEFAULT_MAX 4
 #define CONNECTIONS_DEFAULT 50
 
+static uint64_t divisor(uint64_t a, uint64_t b)
+{
+    while (a != 0) {
+        uint64_t rest = b % a;
+        b = a;
+        a = rest;
+    }
+    return b;
+}
+
+enum err plan_settle_rate(struct plan *p, uint64_t weights, struct errmsg *msg)
+{
+    const struct rate *one = &p->rate_per_agent;
+    char text[UNITS_TEXT], other[UNITS_TEXT];
+    if (one->num == 0)
+        return ERR_OK;
+    units_format_rate(one, text);
+    if (p->n_stages > 0)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--rate-per-agent %s with --stages: those are rates of the whole run; "
+                          "accepted is one of the two",
+                          text);
+    if (p->rate_set)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--rate-per-agent %s with -r/--rate %s: accepted is one of the two", text,
+                          units_format_rate(&p->rate, other));
+    unsigned __int128 num = (unsigned __int128)one->num * weights;
+    if (num > (unsigned __int128)RATE_MAX * one->den)
+        return errmsg_set(msg, ERR_RANGE,
+                          "--rate-per-agent %s on agents of weight %" PRIu64
+                          " in all: accepted is at most 1000000000/s together",
+                          text, weights);
+    uint64_t common = divisor((uint64_t)(num % one->den), one->den);
+    p->rate = (struct rate){(uint64_t)(num / common), one->den / common};
+    return ERR_OK;
+}
+
 static uint32_t threads_of(const struct plan *p, uint32_t cores)
 {
     if (p->threads != 0)

@@ -432,6 +432,14 @@ enum err run_options_words(const struct option_row *rows, size_t n, int argc, ch
     return e;
 }
 
+static uint64_t weights_of(const struct inventory *inv)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < inv->n; i++)
+        sum += inv->agents[i].weight;
+    return sum;
+}
+
 /* Every condition at which the run is aborted. */
 static enum err load_conditions(struct run_options *o, struct errmsg *msg)
 {
@@ -458,16 +466,18 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
     enum err e = load_secrets(o, msg);
     if (e == ERR_OK)
         e = run_requests_settle(o, rest, n_rest, msg);
+    if (e == ERR_OK && o->agents != NULL && o->local_set)
+        e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
+    if (e == ERR_OK && o->agents != NULL)
+        e = run_options_agents(o, inv, msg);
+    if (e == ERR_OK)
+        e = plan_settle_rate(&o->plan, o->agents != NULL ? weights_of(inv) : o->local, msg);
     if (e == ERR_OK)
         e = plan_check(&o->plan, msg);
     if (e == ERR_OK)
         e = load_conditions(o, msg);
     if (e == ERR_OK)
         e = run_options_outputs(o, msg);
-    if (e == ERR_OK && o->agents != NULL && o->local_set)
-        e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
-    if (e == ERR_OK && o->agents != NULL)
-        e = run_options_agents(o, inv, msg);
     if (e == ERR_OK)
         e = check_connections(&o->plan, o->agents != NULL ? inv->n : o->local, msg);
     if (o->plan.headers.n + o->plan.n_entries + o->plan.n_env > 0 || o->plan.key != NULL)

@@ -198,7 +198,7 @@ static void build_result(struct session *s)
     enum coord_outcome outcome = coordinator_outcome(c);
     snprintf(r->run_id, sizeof r->run_id, "%s", fleet_run_id(s->fleet));
     snprintf(r->name, sizeof r->name, "%s", s->record->name);
-    r->plan = &s->options->plan;
+    r->plan = coordinator_plan(c);
     r->started_wall_ns = s->record->wall_ns;
     r->interrupted = outcome == COORD_INTERRUPTED;
     r->no_target = outcome == COORD_NO_TARGET;

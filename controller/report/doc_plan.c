@@ -105,6 +105,9 @@ json_t *doc_plan(const struct result *r, const struct report_options *options)
     doc_set(o, "stages", json_stages(p));
     doc_set(o, "arrivals", open ? json_string(plan_arrivals_name(p)) : NULL);
     doc_set(o, "seed", plan_is_random(p) ? doc_integer(p->seed) : NULL);
+    doc_set(o, "rate_per_agent",
+            p->rate_per_agent.num > 0 ? json_string(units_format_rate(&p->rate_per_agent, rate))
+                                      : NULL);
     doc_set(o, "jitter_percent", doc_real((double)p->jitter / 1e7));
     doc_set(o, "duration_ns", doc_integer(p->duration_ns));
     doc_set(o, "requests", doc_integer(p->requests));

@@ -32,6 +32,8 @@ static void write_load(FILE *out, const struct result *r, const struct plan *p)
         fprintf(out, "open loop @ %s", units_format_rate(&p->rate, text));
     if (p->arrivals == PLAN_POISSON)
         fprintf(out, ", Poisson arrivals (seed %" PRIu64 ")", p->seed);
+    if (p->rate_per_agent.num > 0)
+        fprintf(out, " (%s an agent)", units_format_rate(&p->rate_per_agent, text));
     if (p->jitter > 0)
         fprintf(out, ", jitter %s (seed %" PRIu64 ")", units_format_percent(p->jitter, text),
                 p->seed);

@@ -469,15 +469,13 @@ enum err coordinator_new(const struct coord_config *cfg, struct coordinator **ou
                           cfg->inventory->n, INVENTORY_MAX);
     uint8_t *bytes = NULL;
     size_t len = 0;
-    enum err e = plan_encode(cfg->plan, &bytes, &len);
-    if (e == ERR_OK && len > MSG_BLOB_MAX) {
-        mem_free(bytes);
-        e = ERR_TOO_BIG;
-    }
+    enum err e = coord_encode_plan(cfg->plan, &bytes, &len, msg);
     if (e != ERR_OK)
-        return errmsg_set(msg, e, "the plan cannot be sent to an agent: %s", err_str(e));
+        return e;
     struct coordinator *c = mem_calloc(1, sizeof *c);
     c->cfg = *cfg;
+    c->plan = *cfg->plan;
+    c->cfg.plan = &c->plan;
     c->n = cfg->inventory->n;
     c->agents = mem_calloc(c->n, sizeof *c->agents);
     c->due_ns = mem_calloc(c->n, sizeof *c->due_ns);
@@ -536,6 +534,11 @@ size_t coordinator_agents(const struct coordinator *c)
 const struct coord_agent_info *coordinator_agent(const struct coordinator *c, size_t i)
 {
     return &c->agents[i].info;
+}
+
+const struct plan *coordinator_plan(const struct coordinator *c)
+{
+    return &c->plan;
 }
 
 const uint8_t *coordinator_epoch(const struct coordinator *c, size_t i)

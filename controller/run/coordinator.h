@@ -196,6 +196,8 @@ enum coord_outcome coordinator_outcome(const struct coordinator *c);
 const char *coordinator_reason(const struct coordinator *c);
 size_t coordinator_agents(const struct coordinator *c);
 const struct coord_agent_info *coordinator_agent(const struct coordinator *c, size_t i);
+/* The plan with the rate that the agents that take part have together; the caller's otherwise. */
+const struct plan *coordinator_plan(const struct coordinator *c);
 /* Random per agent start, as it said it; for the journal. */
 const uint8_t *coordinator_epoch(const struct coordinator *c, size_t i);
 /* Start instant on the controller's clock, 0 before arming. */

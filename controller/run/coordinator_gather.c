@@ -8,6 +8,40 @@
 /* All agents that are to take part are there: who gets what, and can it be done? Nothing has been
  * asked of the target yet. */
 
+enum err coord_encode_plan(const struct plan *p, uint8_t **bytes, size_t *len, struct errmsg *msg)
+{
+    enum err e = plan_encode(p, bytes, len);
+    if (e == ERR_OK && *len > MSG_BLOB_MAX) {
+        mem_free(*bytes);
+        e = ERR_TOO_BIG;
+    }
+    if (e != ERR_OK)
+        errmsg_set(msg, e, "the plan cannot be sent to an agent: %s", err_str(e));
+    return e;
+}
+
+/* --rate-per-agent is of those that are there. */
+static enum err settle_rate(struct coordinator *c, const uint32_t *weights, size_t n,
+                            struct errmsg *msg)
+{
+    uint64_t sum = 0;
+    uint8_t *bytes;
+    size_t len;
+    for (size_t i = 0; i < n; i++)
+        sum += weights[i];
+    if (c->plan.rate_per_agent.num == 0)
+        return ERR_OK;
+    enum err e = plan_settle_rate(&c->plan, sum, msg);
+    if (e == ERR_OK)
+        e = coord_encode_plan(&c->plan, &bytes, &len, msg);
+    if (e != ERR_OK)
+        return e;
+    mem_free(c->plan_bytes);
+    c->plan_bytes = bytes;
+    c->plan_len = len;
+    return ERR_OK;
+}
+
 static enum err split(struct coordinator *c, struct errmsg *msg)
 {
     uint32_t *weights = mem_calloc(c->n, sizeof *weights);
@@ -20,7 +54,9 @@ static enum err split(struct coordinator *c, struct errmsg *msg)
         weights[n] = c->cfg.inventory->agents[i].weight;
         cores[n++] = c->agents[i].info.cores;
     }
-    enum err e = plan_split(c->cfg.plan, weights, cores, n, parts, msg);
+    enum err e = settle_rate(c, weights, n, msg);
+    if (e == ERR_OK)
+        e = plan_split(c->cfg.plan, weights, cores, n, parts, msg);
     n = 0;
     for (size_t i = 0; i < c->n && e == ERR_OK; i++)
         if (!coord_terminal(&c->agents[i]))

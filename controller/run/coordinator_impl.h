@@ -100,6 +100,7 @@ struct coord_agent {
 
 struct coordinator {
     struct coord_config cfg;
+    struct plan plan; /* cfg.plan; borrows from the caller's, the rate is settled here */
     size_t n;
     struct coord_agent *agents;
     /* Each agent's earliest timer, side by side: all are looked at after every event. 0 = it may
@@ -151,6 +152,9 @@ bool coord_terminal(const struct coord_agent *a);
 /* --- coordinator_gather.c -----------------------------------------------------------------------
  */
 
+/* *bytes is the caller's (mem_free). */
+enum err coord_encode_plan(const struct plan *p, uint8_t **bytes, size_t *len,
+                           struct errmsg *msg) MUST_CHECK;
 /* The plan in parts, one for each agent that takes part, and whether they can carry it. */
 enum err coord_cut_parts(struct coordinator *c, struct errmsg *msg) MUST_CHECK;
 

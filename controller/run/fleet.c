@@ -155,6 +155,20 @@ static void keep(struct fleet *f, const struct member *m, const struct msg *msg)
     mem_free(frame);
 }
 
+/* The plan as it was settled when it was known who takes part. */
+static void keep_plan(struct fleet *f)
+{
+    struct journal_run *r = f->cfg.record;
+    const struct plan *p = coordinator_plan(f->coordinator);
+    uint8_t *bytes;
+    size_t len;
+    if (p->rate_per_agent.num == 0 || plan_encode(p, &bytes, &len) != ERR_OK)
+        return;
+    mem_free(r->bytes);
+    r->bytes = bytes;
+    r->plan = (struct wire_blob){bytes, len};
+}
+
 /* Before the first ARM leaves: no agent starts in a run that nobody could take over. */
 static void keep_armed(struct fleet *f)
 {
@@ -163,6 +177,7 @@ static void keep_armed(struct fleet *f)
     uint64_t t0_ns = coordinator_t0(f->coordinator);
     if (r == NULL || r->t0_ns != 0)
         return;
+    keep_plan(f);
     r->t0_ns = t0_ns;
     r->t0_wall_ns = clock_wall_ns() + (t0_ns - clock_mono_ns());
     r->agents = mem_calloc(f->n, sizeof *r->agents);
