@@ -378,7 +378,7 @@ enum err condition_check(const struct condition *c, const struct plan *p, struct
 
 static bool is_meant(const struct condition *c, const struct series *s)
 {
-    return (c->stage == 0 || s->stage + 1 == c->stage) &&
+    return s->stage != SERIES_STAGE_WARMUP && (c->stage == 0 || s->stage + 1 == c->stage) &&
            (c->name[0] == '\0' || strcmp(s->name, c->name) == 0);
 }
 

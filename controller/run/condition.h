@@ -14,12 +14,18 @@
 /*
  * PURE: what a user says of a run's figures, "errors>100" or "p99>2s for 10s", and whether it is
  * so. The grammar, spaces anywhere between the words:
+ *
  *   [SCOPE:] METRIC OP VALUE [for TIME]
- *   SCOPE    stage N (from 1), or the name of a request; without it the whole run
- *   METRIC   p50 .. p99.99 (of corrected latency), uncorrected.p50 ..; rate; errors, error-rate,
- *            http-errors, failed, timeouts, unexpected, connect-errors, unsent, status.503,
- * status.5xx OP       > >= < <= VALUE    a time for latencies; a number or a percentage for counts;
- * a rate or a percentage (of what was due) for rate What it is said of, and for how long it must be
+ *
+ * - SCOPE: "stage N" (from 1), or the name of a request; without it the whole run.
+ * - METRIC: p50 .. p99.99 of corrected latency, uncorrected.p50 ..; rate; and the counts errors,
+ *   http-errors, failed, timeouts, unexpected, connect-errors, unsent, status.503, status.5xx;
+ *   error-rate is that of errors.
+ * - OP: > >= < or <=.
+ * - VALUE: a time for latencies; a number or a percentage for counts; a rate, or a percentage of
+ *   what was due, for rate.
+ *
+ * What was due in the warm-up is in none of these. What it is said of, and for how long it must be
  * so, is the caller's: condition_measure takes the added up snapshots of that time.
  */
 

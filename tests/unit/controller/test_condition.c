@@ -299,6 +299,9 @@ START_TEST(test_scopes)
             hist_record(series_hist(one, HIST_CORRECTED), (k + 10 * stage) * NS_PER_SEC, 10);
         }
     }
+    struct series *warm_up = snapshot_series(s, SERIES_STAGE_WARMUP, "a");
+    warm_up->counters.completed = warm_up->counters.http_errors = 1000;
+    hist_record(series_hist(warm_up, HIST_CORRECTED), 60 * NS_PER_SEC, 1000);
     ck_assert_str_eq(said("errors>0", s), "51"); /* 1, 2, 16, 32 */
     ck_assert_str_eq(said("stage 1:errors>0", s), "3");
     ck_assert_str_eq(said("stage 2:errors>0", s), "48");
