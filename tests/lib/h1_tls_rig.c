@@ -72,7 +72,10 @@ static void open_client(struct h1_tls *t, const struct h1_tls_config *cfg, uint1
                                 .timeout_ms = cfg->timeout_ms,
                                 .request = h1_rig_request(method, "/", cfg->body),
                                 .target = h1_rig_target(&port, 1),
-                                .tls = t->context};
+                                .tls = t->context,
+                                .rules = cfg->rules,
+                                .others = cfg->other,
+                                .n_others = cfg->other != NULL};
     h1_rig_open(&t->rig, &rig);
 }
 

@@ -24,6 +24,8 @@ struct h1_tls_config {
     uint32_t tls_min, connections;
     uint64_t timeout_ms;
     size_t body; /* of the request */
+    struct client_rules rules;
+    const struct target *other; /* NULL = one target; else every second request goes there */
     bool insecure, no_resume;
     struct tls_front_options front; /* pki and port are filled in */
 };

@@ -75,6 +75,51 @@ START_TEST(test_reconnects)
 }
 END_TEST
 
+static const struct {
+    struct client_rules rules;
+    bool several, dead; /* targets; and the second one refuses */
+} ways[] = {
+    {{.no_keepalive = true}, false, false},
+    {{.requests_per_connection = 2}, false, false},
+    {{.max_connections = 3}, false, false},
+    {{.think_min_ns = 1, .think_max_ns = 1000000}, false, false},
+    {{.no_keepalive = true}, true, false},
+    {{0}, true, false},
+    {{.max_connections = 8}, true, true},
+};
+
+/* However connections are opened, used and given up. */
+START_TEST(test_every_way_to_use_connections)
+{
+    static const struct hostile_step script[] = {
+        {.op = HOSTILE_READ},
+        {.op = HOSTILE_SEND, .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+        {.op = HOSTILE_AGAIN}};
+    const struct hostile_step *scripts[] = {script};
+    struct hostile_server *a = hostile_start(scripts, 1), *b = hostile_start(scripts, 1);
+    uint16_t port = hostile_port(a), other_port = hostile_port(b);
+    struct target other = h1_rig_target(&other_port, 1);
+    struct h1_rig_config cfg = {.request = h1_rig_request("GET", "/", 0),
+                                .target = h1_rig_target(&port, 1),
+                                .rules = ways[_i].rules,
+                                .others = &other,
+                                .n_others = ways[_i].several};
+    if (ways[_i].dead)
+        hostile_stop(b);
+    struct h1_rig r;
+    h1_rig_open(&r, &cfg);
+    h1_rig_run(&r, 20);
+    uint64_t before = allocations;
+    h1_rig_run(&r, 80);
+    ck_assert_uint_lt(allocations - before, 10);
+    ck_assert_uint_eq(r.outcomes[OUTCOME_OK], ways[_i].dead ? 50 : 100);
+    h1_rig_close(&r);
+    hostile_stop(a);
+    if (!ways[_i].dead)
+        hostile_stop(b);
+}
+END_TEST
+
 /* Neither do fields and a body in the request, large bodies, header blocks that are never the same
  * twice, nor timeouts. */
 START_TEST(test_all_else)
@@ -117,6 +162,8 @@ int main(void)
     tcase_add_test(t, test_the_count_counts);
     tcase_add_test(t, test_steady_state);
     tcase_add_test(t, test_reconnects);
+    tcase_add_loop_test(t, test_every_way_to_use_connections, 0,
+                        (int)(sizeof ways / sizeof ways[0]));
     tcase_add_test(t, test_all_else);
     suite_add_tcase(s, t);
     return check_main(s);
