@@ -101,18 +101,18 @@ static void h1_open(void *self, uint64_t now_ns)
         slot_move(s, slot_is_cold(s) ? SLOT_COLD : SLOT_QUEUED);
     }
     h1_connect_queued(c, now_ns);
-    if (c->n_idle > 0)
+    if (c->slots_now[SLOTS_IDLE] > 0)
         c->env.ready(c->env.arg, now_ns);
 }
 
 static uint32_t h1_idle(const void *self)
 {
-    return ((const struct client_h1 *)self)->n_idle;
+    return ((const struct client_h1 *)self)->slots_now[SLOTS_IDLE];
 }
 
 static uint32_t h1_connected(const void *self)
 {
-    return ((const struct client_h1 *)self)->n_connected;
+    return ((const struct client_h1 *)self)->slots_now[SLOTS_CONNECTED];
 }
 
 static uint32_t h1_attempted(const void *self)
@@ -122,28 +122,42 @@ static uint32_t h1_attempted(const void *self)
 
 static uint32_t h1_in_flight(const void *self)
 {
-    return ((const struct client_h1 *)self)->n_in_flight;
+    return ((const struct client_h1 *)self)->slots_now[SLOTS_IN_FLIGHT];
+}
+
+static void slot_take(struct slot *s, const struct request *r, uint64_t tag, uint64_t due_ns)
+{
+    s->request = r;
+    s->tag = tag;
+    s->due_ns = due_ns;
+    s->attempts = 0;
+    s->lost_error = 0;
+}
+
+/* No connection to the request's target is idle. */
+static void submit_cold(struct client_h1 *c, const struct request *r, uint64_t tag, uint64_t due_ns,
+                        uint64_t now_ns)
+{
+    struct slot *s = h1_pick_other(c);
+    slot_take(s, r, tag, due_ns);
+    slot_begin(s, now_ns);
+    conn_close(&s->conn);
+    slot_move(s, SLOT_OPENING);
+    slot_aim(s, r->origin);
+    slot_connect(s, now_ns);
 }
 
 static void h1_submit(void *self, uint64_t tag, uint64_t due_ns, uint64_t now_ns)
 {
     struct client_h1 *c = self;
     const struct request *r = &c->env.requests->requests[reqset_pick(c->env.requests, tag)];
-    struct slot *s = h1_pick(c, r->origin);
-    s->request = r;
-    s->tag = tag;
-    s->due_ns = due_ns;
-    s->attempts = 0;
-    s->lost_error = 0;
-    slot_begin(s, now_ns);
-    if (s->state == SLOT_IDLE && s->aim == r->origin) {
-        slot_send(s, now_ns);
+    struct slot *s = TAILQ_FIRST(&c->idle[r->origin]);
+    if (s == NULL) {
+        submit_cold(c, r, tag, due_ns, now_ns);
         return;
     }
-    conn_close(&s->conn);
-    slot_move(s, SLOT_OPENING);
-    slot_aim(s, r->origin);
-    slot_connect(s, now_ns);
+    slot_take(s, r, tag, due_ns);
+    slot_start(s, now_ns);
 }
 
 /* ---- deadlines ---- */
@@ -159,11 +173,11 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 static uint64_t h1_deadline(const void *self)
 {
     const struct client_h1 *c = self;
-    const struct slot *unopened = TAILQ_FIRST(&c->lists[SLOT_UNOPENED]);
-    if (unopened != NULL)
+    const struct slot *unopened;
+    uint64_t timeout_ns = deadlines_next(&c->timeouts);
+    if ((unopened = TAILQ_FIRST(&c->lists[SLOT_UNOPENED])) != NULL)
         return unopened->sent_ns;
-    return sooner(sooner(deadlines_next(&c->timeouts), deadlines_next(&c->connects)),
-                  timer_heap_next(&c->pauses));
+    return sooner(timeout_ns, sooner(deadlines_next(&c->connects), timer_heap_next(&c->pauses)));
 }
 
 static void slot_timed_out(struct slot *s, uint64_t now_ns)

@@ -31,12 +31,6 @@ void deadline_cancel(struct deadline *d)
     d->list = NULL;
 }
 
-uint64_t deadlines_next(const struct deadlines *l)
-{
-    const struct deadline *first = TAILQ_FIRST(&l->list);
-    return first == NULL ? NS_NEVER : first->at_ns;
-}
-
 struct deadline *deadlines_pop(struct deadlines *l, uint64_t now_ns)
 {
     struct deadline *first = TAILQ_FIRST(&l->list);

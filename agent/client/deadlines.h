@@ -2,8 +2,11 @@
 #ifndef HAMMER_AGENT_DEADLINES_H
 #define HAMMER_AGENT_DEADLINES_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+
+#include "common/clock.h"
 
 /*
  * Deadlines that all have the same delay, so that they expire in the order they were started: a
@@ -31,7 +34,11 @@ void deadlines_start(struct deadlines *l, struct deadline *d, uint64_t from_ns);
 /* A zeroed or stopped deadline is fine. */
 void deadline_cancel(struct deadline *d);
 /* Earliest instant, NS_NEVER = none. */
-uint64_t deadlines_next(const struct deadlines *l);
+static inline uint64_t deadlines_next(const struct deadlines *l)
+{
+    const struct deadline *first = TAILQ_FIRST(&l->list);
+    return first == NULL ? NS_NEVER : first->at_ns;
+}
 /* Takes the first one that has expired (at <= now) out of the list; NULL = none. */
 struct deadline *deadlines_pop(struct deadlines *l, uint64_t now_ns);
 

@@ -90,7 +90,8 @@ static void slot_connect_failed(struct slot *s, int error, uint64_t now_ns)
         report_failed(s, error, now_ns);
         if (c->stopped)
             return;
-        slot_think(s, now_ns);
+        if (c->env.rules.think_max_ns != 0)
+            slot_think(s, now_ns);
     }
     slot_back_off(s, now_ns);
     if (!c->reached && is_the_addresses(fault_of(error)))
@@ -173,9 +174,10 @@ static void slot_use(struct slot *s, uint64_t now_ns)
     }
     if (s->state == SLOT_RETRYING) {
         c->traffic.retries++;
-        slot_begin(s, now_ns);
+        slot_start(s, now_ns);
+    } else {
+        slot_send(s, now_ns);
     }
-    slot_send(s, now_ns);
 }
 
 void slot_opened(struct slot *s)
@@ -214,7 +216,7 @@ void h1_connect_queued(struct client_h1 *c, uint64_t now_ns)
         return;
     c->pulling = true;
     struct slot *s;
-    while (c->n_connecting < CONNECTS_MAX && !c->stopped &&
+    while (c->slots_now[SLOTS_CONNECTING] < CONNECTS_MAX && !c->stopped &&
            (s = TAILQ_FIRST(&c->lists[SLOT_QUEUED])) != NULL)
         slot_connect(s, now_ns);
     c->pulling = false;

@@ -32,14 +32,16 @@ static bool is_barren(struct slot *s, enum outcome outcome)
 /* Report, then replace the connection, as a rule at once. */
 void slot_fail(struct slot *s, enum outcome outcome, int error, uint64_t now_ns)
 {
+    struct client_h1 *c = s->client;
     struct client_result r = {
         .outcome = outcome, .error = error, .done_ns = now_ns, .receive_ns = UINT64_MAX};
     bool barren = is_barren(s, outcome);
     conn_close(&s->conn);
     slot_report(s, &r);
-    if (s->client->stopped)
+    if (c->stopped)
         return;
-    slot_think(s, now_ns);
+    if (c->env.rules.think_max_ns != 0)
+        slot_think(s, now_ns);
     if (barren)
         slot_back_off(s, now_ns);
     else
@@ -65,7 +67,8 @@ static void slot_complete(struct slot *s, uint64_t now_ns, uint64_t receive_ns, 
     slot_report(s, &r);
     if (c->stopped)
         return;
-    slot_think(s, now_ns);
+    if (c->env.rules.think_max_ns != 0)
+        slot_think(s, now_ns);
     if (reuse)
         slot_rest(s, now_ns);
     else
@@ -104,7 +107,7 @@ void slot_begin(struct slot *s, uint64_t now_ns)
     deadlines_start(&s->client->timeouts, &s->deadline, now_ns);
 }
 
-void slot_send(struct slot *s, uint64_t now_ns)
+static inline void hand_over(struct slot *s, uint64_t now_ns)
 {
     struct client_h1 *c = s->client;
     slot_move(s, SLOT_BUSY);
@@ -123,6 +126,17 @@ void slot_send(struct slot *s, uint64_t now_ns)
         conn_poke(&s->conn);
     else
         slot_write(s);
+}
+
+void slot_send(struct slot *s, uint64_t now_ns)
+{
+    hand_over(s, now_ns);
+}
+
+void slot_start(struct slot *s, uint64_t now_ns)
+{
+    slot_begin(s, now_ns);
+    hand_over(s, now_ns);
 }
 
 /* ---- reading ---- */

@@ -54,18 +54,16 @@ static struct slot *longest_idle(struct client_h1 *c)
     struct slot *longest = NULL;
     for (size_t i = 0; i < c->env.targets->n; i++) {
         struct slot *s = TAILQ_FIRST(&c->idle[i]);
-        if (s != NULL && (longest == NULL || s->idle_number < longest->idle_number))
+        if (s != NULL && (longest == NULL || s->idle_ns < longest->idle_ns))
             longest = s;
     }
     return longest;
 }
 
-struct slot *h1_pick(struct client_h1 *c, uint32_t target)
+struct slot *h1_pick_other(struct client_h1 *c)
 {
-    struct slot *s = TAILQ_FIRST(&c->idle[target]);
-    if (s == NULL)
-        s = TAILQ_FIRST(&c->lists[SLOT_COLD]);
-    return s != NULL ? s : longest_idle(c);
+    struct slot *cold = TAILQ_FIRST(&c->lists[SLOT_COLD]);
+    return cold != NULL ? cold : longest_idle(c);
 }
 
 /* ---- between requests ---- */
@@ -85,7 +83,7 @@ static void slot_wait(struct slot *s, enum slot_state how, uint64_t until_ns)
 static void slot_offer(struct slot *s, enum slot_state how, uint64_t now_ns)
 {
     struct client_h1 *c = s->client;
-    s->idle_number = c->idle_count++;
+    s->idle_ns = now_ns;
     slot_move(s, how);
     c->env.ready(c->env.arg, now_ns);
 }
@@ -141,8 +139,6 @@ void slot_resume(struct slot *s, uint64_t now_ns)
 void slot_think(struct slot *s, uint64_t now_ns)
 {
     const struct client_rules *r = &s->client->env.rules;
-    if (r->think_max_ns == 0)
-        return;
     uint64_t more = draw(s, DRAW_THINK, s->thought++, r->think_max_ns - r->think_min_ns);
     s->think_until_ns = clock_add(now_ns, r->think_min_ns + more);
 }

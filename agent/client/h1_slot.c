@@ -5,39 +5,45 @@
 
 #define BIT(state) (1u << SLOT_##state)
 
+#define IDLE       .counts[SLOTS_IDLE] = 1
+#define CONNECTED  .counts[SLOTS_CONNECTED] = 1
+#define CONNECTING .counts[SLOTS_CONNECTING] = 1
+#define IN_FLIGHT  .counts[SLOTS_IN_FLIGHT] = 1
+
 static const struct {
-    unsigned next; /* allowed moves */
-    bool idle, listed, connected, connecting, in_flight;
+    uint32_t counts[SLOT_COUNTS]; /* what a slot in it counts as */
+    unsigned next;                /* allowed moves */
+    bool listed;
 } states[SLOT_STATES] = {
     [SLOT_CLOSED] = {.next = BIT(QUEUED) | BIT(COLD) | BIT(CLOSED)},
-    [SLOT_COLD] = {.next = BIT(OPENING) | BIT(CLOSED), .idle = true, .listed = true},
+    [SLOT_COLD] = {.next = BIT(OPENING) | BIT(CLOSED), .listed = true, IDLE},
     [SLOT_QUEUED] = {.next = BIT(CONNECTING) | BIT(BACKOFF) | BIT(CLOSED), .listed = true},
     [SLOT_CONNECTING] = {.next = BIT(IDLE) | BIT(THINKING) | BIT(BACKOFF) | BIT(CLOSED),
-                         .connecting = true},
+                         CONNECTING},
     [SLOT_BACKOFF] = {.next = BIT(QUEUED) | BIT(COLD) | BIT(CLOSED)},
     [SLOT_IDLE] = {.next = BIT(BUSY) | BIT(OPENING) | BIT(CONNECTING) | BIT(BACKOFF) | BIT(COLD) |
                            BIT(CLOSED),
-                   .idle = true,
                    .listed = true,
-                   .connected = true},
-    [SLOT_OPENING] = {.next = BIT(BUSY) | BIT(UNOPENED) | BIT(SETTLING), .in_flight = true},
-    [SLOT_UNOPENED] = {.next = BIT(SETTLING), .listed = true, .in_flight = true},
-    [SLOT_BUSY] = {.next = BIT(SETTLING) | BIT(RETRYING), .connected = true, .in_flight = true},
-    [SLOT_RETRYING] = {.next = BIT(BUSY) | BIT(SETTLING), .in_flight = true},
+                   IDLE,
+                   CONNECTED},
+    [SLOT_OPENING] = {.next = BIT(BUSY) | BIT(UNOPENED) | BIT(SETTLING), IN_FLIGHT},
+    [SLOT_UNOPENED] = {.next = BIT(SETTLING), .listed = true, IN_FLIGHT},
+    [SLOT_BUSY] = {.next = BIT(SETTLING) | BIT(RETRYING), CONNECTED, IN_FLIGHT},
+    [SLOT_RETRYING] = {.next = BIT(BUSY) | BIT(SETTLING), IN_FLIGHT},
     [SLOT_SETTLING] = {.next = BIT(IDLE) | BIT(THINKING) | BIT(CONNECTING) | BIT(BACKOFF) |
                                BIT(COLD) | BIT(CLOSED)},
     [SLOT_THINKING] = {.next = BIT(IDLE) | BIT(CONNECTING) | BIT(BACKOFF) | BIT(COLD) | BIT(CLOSED),
-                       .connected = true},
+                       CONNECTED},
 };
 
 bool slot_in_flight(const struct slot *s)
 {
-    return states[s->state].in_flight;
+    return states[s->state].counts[SLOTS_IN_FLIGHT] > 0;
 }
 
-static struct slot_list *list_of(const struct slot *s)
+static struct slot_list *list_of(const struct slot *s, enum slot_state state)
 {
-    return s->state == SLOT_IDLE ? &s->client->idle[s->aim] : &s->client->lists[s->state];
+    return state == SLOT_IDLE ? &s->client->idle[s->aim] : &s->client->lists[state];
 }
 
 void slot_move(struct slot *s, enum slot_state to)
@@ -46,21 +52,24 @@ void slot_move(struct slot *s, enum slot_state to)
     enum slot_state from = s->state;
     if ((states[from].next & (1u << to)) == 0)
         abort(); /* a bug of ours, never the effect of foreign bytes */
-    if (states[from].listed)
-        TAILQ_REMOVE(list_of(s), s, link);
-    c->n_idle += states[to].idle - states[from].idle;
-    c->n_connected += states[to].connected - states[from].connected;
-    c->n_connecting += states[to].connecting - states[from].connecting;
-    c->n_in_flight += states[to].in_flight - states[from].in_flight;
+    if (states[from].listed) {
+        struct slot_list *list = list_of(s, from);
+        TAILQ_REMOVE(list, s, link);
+    }
+    for (size_t i = 0; i < SLOT_COUNTS; i++)
+        c->slots_now[i] += states[to].counts[i] - states[from].counts[i];
     s->state = to;
-    if (states[to].listed)
-        TAILQ_INSERT_TAIL(list_of(s), s, link);
+    if (states[to].listed) {
+        struct slot_list *list = list_of(s, to);
+        TAILQ_INSERT_TAIL(list, s, link);
+    }
 }
 
 void slot_report(struct slot *s, struct client_result *r)
 {
     deadline_cancel(&s->deadline);
-    deadline_cancel(&s->connecting);
+    if (s->connecting.list != NULL)
+        deadline_cancel(&s->connecting);
     r->tag = s->tag;
     r->due_ns = s->due_ns;
     r->sent_ns = s->sent_ns;

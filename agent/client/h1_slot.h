@@ -55,6 +55,15 @@ enum slot_state {
     SLOT_STATES
 };
 
+/* What slots are counted as. */
+enum slot_count {
+    SLOTS_IDLE,
+    SLOTS_CONNECTED,
+    SLOTS_CONNECTING,
+    SLOTS_IN_FLIGHT,
+    SLOT_COUNTS
+};
+
 struct client_h1;
 
 #define H1_READ_BUFFER (256u << 10)
@@ -71,7 +80,7 @@ struct slot {
     struct deadline connecting; /* of the attempt to connect */
     struct heap_timer pause;    /* BACKOFF, THINKING */
     uint64_t think_until_ns;    /* no request before */
-    uint64_t idle_number;       /* IDLE: of how many that became idle before it */
+    uint64_t idle_ns;           /* IDLE: since then */
     uint32_t addr;              /* index of the address in use */
     uint32_t walked;            /* addresses that failed in a row */
     uint32_t failures;          /* attempts to connect that failed in a row */
@@ -102,10 +111,10 @@ struct client_h1 {
     struct deadlines timeouts;           /* of requests */
     struct deadlines connects;           /* of attempts to connect */
     struct timer_heap pauses;
-    uint32_t n_idle, n_connected, n_connecting, n_attempted, n_in_flight;
-    uint32_t serve_max;  /* responses on one connection; UINT32_MAX = no limit */
-    uint64_t idle_count; /* slots that became idle so far */
-    uint32_t *turns;     /* by target: connections aimed at it so far */
+    uint32_t slots_now[SLOT_COUNTS];
+    uint32_t n_attempted;
+    uint32_t serve_max; /* responses on one connection; UINT32_MAX = no limit */
+    uint32_t *turns;    /* by target: connections aimed at it so far */
     struct client_traffic traffic;
     struct sampling sampling;     /* which responses get a kernel stamp */
     struct h1_known known[2];     /* the second of HEAD */
@@ -133,8 +142,8 @@ void slot_report(struct slot *s, struct client_result *r);
 
 /* Connections of the slot, which has none, go to that target from now on. */
 void slot_aim(struct slot *s, uint32_t target);
-/* The slot for a request to that target; one must be idle. Never NULL then. */
-struct slot *h1_pick(struct client_h1 *c, uint32_t target);
+/* The slot for a request to a target to which no connection is idle. NULL = none is idle at all. */
+struct slot *h1_pick_other(struct client_h1 *c);
 /* It has no connection between requests. */
 bool slot_is_cold(const struct slot *s);
 /* The slot has a connection and no request: idle now, or after its think time. */
@@ -145,14 +154,16 @@ void slot_replace(struct slot *s, uint64_t now_ns);
 void slot_back_off(struct slot *s, uint64_t now_ns);
 /* The wait is over. */
 void slot_resume(struct slot *s, uint64_t now_ns);
-/* A request has ended: its user thinks. */
+/* A request has ended: its user thinks, with rules.think_max_ns. */
 void slot_think(struct slot *s, uint64_t now_ns);
 
 /* ---- h1_exchange.c: a request on its connection ---- */
 
 /* From now on the request is under way: its stamp and its timeout. */
 void slot_begin(struct slot *s, uint64_t now_ns);
-/* There is a connection for it. */
+/* The same, on a connection that is there. */
+void slot_start(struct slot *s, uint64_t now_ns);
+/* The connection that it began with opening is there. */
 void slot_send(struct slot *s, uint64_t now_ns);
 /* Its connection's, for conn_init. */
 void slot_event(void *arg, enum conn_event ev);

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "common/clock.h"
 #include "common/mem.h"
 
 void timer_heap_init(struct timer_heap *h, uint32_t cap)
@@ -71,11 +70,6 @@ void timer_heap_cancel(struct timer_heap *h, struct heap_timer *t)
         sink(h, last);
     }
     t->place = 0;
-}
-
-uint64_t timer_heap_next(const struct timer_heap *h)
-{
-    return h->n == 0 ? NS_NEVER : h->timers[0]->at_ns;
 }
 
 struct heap_timer *timer_heap_pop(struct timer_heap *h, uint64_t now_ns)

@@ -43,12 +43,12 @@ static const struct client_h1 *inside(const struct h1_rig *r)
 /* Turns until all first attempts have ended; the largest number under way meanwhile. */
 static uint32_t attempt_all(struct h1_rig *r)
 {
-    uint32_t most = inside(r)->n_connecting;
+    uint32_t most = inside(r)->slots_now[SLOTS_CONNECTING];
     uint64_t limit = clock_mono_ns() + 10 * NS_PER_SEC;
     while (r->ops->attempted(r->client) < MANY && clock_mono_ns() < limit) {
         h1_rig_turn(r, 100);
-        if (inside(r)->n_connecting > most)
-            most = inside(r)->n_connecting;
+        if (inside(r)->slots_now[SLOTS_CONNECTING] > most)
+            most = inside(r)->slots_now[SLOTS_CONNECTING];
     }
     ck_assert_uint_eq(r->ops->attempted(r->client), MANY);
     return most;
@@ -97,7 +97,7 @@ START_TEST(test_quiesce_with_a_queue)
     open_many(&r, port, 0);
     r.ops->quiesce(r.client, clock_mono_ns());
     h1_rig_turn(&r, 1);
-    ck_assert_uint_eq(inside(&r)->n_connecting, 0);
+    ck_assert_uint_eq(inside(&r)->slots_now[SLOTS_CONNECTING], 0);
     ck_assert_uint_eq(r.ops->deadline(r.client), NS_NEVER);
     h1_rig_close(&r);
     close(fd);
