@@ -180,14 +180,20 @@ static void slot_use(struct slot *s, uint64_t now_ns)
     }
 }
 
-void slot_opened(struct slot *s)
+/* TCP's part of opening, once a connection. */
+static void report_opened(struct slot *s)
 {
     const struct client_env *env = &s->client->env;
-    bool was_tcp = !conn_shaking_hands(&s->conn);
-    int error = conn_opened(&s->conn);
-    if (was_tcp && (error == 0 || error == CONN_PENDING) && env->rules.phases &&
-        env->opened != NULL)
+    if (env->opened != NULL)
         env->opened(env->arg, clock_elapsed(s->connect_ns, clock_mono_ns()));
+    s->connect_ns = 0;
+}
+
+void slot_opened(struct slot *s)
+{
+    int error = conn_opened(&s->conn);
+    if (s->connect_ns != 0 && (error == 0 || error == CONN_PENDING))
+        report_opened(s);
     if (error == CONN_PENDING)
         return;
     uint64_t now_ns = clock_mono_ns();

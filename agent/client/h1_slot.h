@@ -92,8 +92,8 @@ struct slot {
     struct h1_response response;
     uint64_t tag, due_ns, sent_ns;
     uint64_t handed_ns, written_ns, first_byte_ns; /* the last two with phases */
-    uint64_t connect_ns;                           /* with phases: when the attempt began */
-    size_t written, len;                           /* of its bytes */
+    uint64_t connect_ns; /* with phases, until TCP is connected: since when; else 0 */
+    size_t written, len; /* of its bytes */
     uint32_t attempts;
     bool answered;   /* a byte of the response has come */
     int write_error; /* errno of a failed send, handled on the next turn */

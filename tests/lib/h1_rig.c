@@ -140,6 +140,7 @@ void h1_rig_init(struct h1_rig *r, const struct h1_rig_config *cfg)
     }
     r->targets = (struct targets){1 + cfg->n_others, r->items};
     r->requests = (struct reqset){.n = 1 + cfg->n_others, .requests = r->aimed};
+    r->requests.pick.n = (uint32_t)r->requests.n;
     r->ops = client_h1_ops();
     ck_assert_int_eq(loop_new(&r->loop, &msg), ERR_OK);
     r->timer = loop_timer_new(r->loop, on_timer, r);
