@@ -12,6 +12,7 @@
 
 enum how {
     SHOW_VALUE, /* as a URL would be: without userinfo and tokens */
+    SHOW_PLAIN, /* its @ is not what follows a password */
     SHOW_HEADER,
     SHOW_BODY /* its length */
 };
@@ -24,7 +25,7 @@ static const struct special {
 } special[] = {
     {"header", SHOW_HEADER, false},    {"data", SHOW_BODY, false},
     {"rate", SHOW_VALUE, true},        {"duration", SHOW_VALUE, true},
-    {"stages", SHOW_VALUE, true},      {"requests", SHOW_VALUE, true},
+    {"stages", SHOW_PLAIN, true},      {"requests", SHOW_VALUE, true},
     {"forever", SHOW_VALUE, true},     {"arrivals", SHOW_VALUE, true},
     {"connections", SHOW_VALUE, true}, {"threads", SHOW_VALUE, true},
     {"jitter", SHOW_VALUE, true},      {"dispatch-quantum", SHOW_VALUE, true},
@@ -47,6 +48,8 @@ static void show(const struct plan *p, const char *secret_headers, const char *v
         redact_header(value, secret_headers, shown, SHOWN_MAX);
     else if (how.how == SHOW_BODY)
         snprintf(shown, SHOWN_MAX, "%zu bytes", p->body_len);
+    else if (how.how == SHOW_PLAIN)
+        snprintf(shown, SHOWN_MAX, "%s", value);
     else
         redact_url(value, shown, SHOWN_MAX);
     g->in_head = how.in_head;

@@ -231,6 +231,7 @@ START_TEST(test_json_has_stages_and_requests)
     const json_t *options = json_object_get(json_object_get(o, "plan"), "options");
     ck_assert_str_eq(json_string_value(json_object_get(options, "timeout")), "2s");
     ck_assert(json_is_true(json_object_get(options, "insecure")));
+    ck_assert_str_eq(json_string_value(json_object_get(options, "stages")), "2s@300,4s@600");
     const json_t *entries = json_object_get(json_object_get(o, "plan"), "entries");
     ck_assert_int_eq(number(json_array_get(entries, 0), "weight", NULL, NULL, NULL), 3);
     json_decref(o);
