@@ -106,32 +106,51 @@ static void rows_of_table(struct latency_table *l)
     fputc('\n', l->out);
 }
 
-static void notes_of_table(const struct latency_table *l)
+static void note(FILE *out, const char *sentence)
 {
-    fprintf(l->out, "    %s\n",
-            l->closed      ? "latency: from the send; a closed loop has no due times, so nothing "
-                             "is corrected for waiting"
-            : l->one_clock ? "latency: from the send (--closed-loop); what a request waited "
-                             "before it is left out"
-                           : "corrected: from the instant a request was due; uncorrected: from "
-                             "when it was really sent");
-    if (l->with_all)
-        fprintf(l->out,
-                "    all due: as the first column, but the %" PRIu64 " of %" PRIu64
-                " requests that never completed count as slowest\n",
-                l->all.incomplete, l->all.count);
-    const char *glue = ": ";
+    struct text_flow f = text_begin_at(out, TEXT_NOTE);
+    text_words(&f, sentence);
+    text_end(&f);
+}
+
+/* What the marks say. */
+static void note_samples(const struct latency_table *l)
+{
+    struct text_flow f = {0};
     for (size_t i = 0; i < FIGURES_PERCENTILES; i++) {
+        uint64_t needed = result_samples_needed(figures_percentiles[i].p);
         if (l->corrected.supported[i])
             continue;
-        if (glue[0] == ':')
-            fprintf(l->out, "    ~ too few samples (%" PRIu64 ")", l->corrected.count);
-        fprintf(l->out, "%s%s%%%s %" PRIu64, glue, figures_percentiles[i].key,
-                glue[0] == ':' ? " needs" : "", result_samples_needed(figures_percentiles[i].p));
-        glue = ", ";
+        if (f.out != NULL) {
+            text_item(&f, ", ", "%s%% %" PRIu64, figures_percentiles[i].key, needed);
+            continue;
+        }
+        f = text_begin_at(l->out, TEXT_NOTE);
+        text_item(&f, "", "~ too few samples (%" PRIu64 "): %s%% needs %" PRIu64,
+                  l->corrected.count, figures_percentiles[i].key, needed);
     }
-    if (glue[0] == ',')
-        fputc('\n', l->out);
+    if (f.out != NULL)
+        text_end(&f);
+}
+
+static void notes_of_table(const struct latency_table *l)
+{
+    note(l->out,
+         l->closed ? "latency: from the send; a closed loop has no due times, so nothing "
+                     "is corrected for waiting"
+         : l->one_clock
+             ? "latency: from the send (--closed-loop); what a request waited "
+               "before it is left out"
+             : "corrected: from when a request was due; uncorrected: from when it was sent");
+    if (l->with_all) {
+        char text[160];
+        snprintf(text, sizeof text,
+                 "all due: as the first column, but the %" PRIu64 " of %" PRIu64
+                 " requests that never completed count as slowest",
+                 l->all.incomplete, l->all.count);
+        note(l->out, text);
+    }
+    note_samples(l);
 }
 
 static void write_latency(const struct text *t)
@@ -183,6 +202,20 @@ static void write_peers(const struct text *t)
 /* --- what was counted --------------------------------------------------------------------------
  */
 
+struct named_count {
+    const char *name;
+    uint64_t n;
+};
+
+static void counts(FILE *out, const char *label, const char *glue, const struct named_count *all,
+                   size_t n)
+{
+    struct text_flow f = text_begin(out, label);
+    for (size_t i = 0; i < n; i++)
+        text_item(&f, i == 0 ? "" : glue, "%s %" PRIu64, all[i].name, all[i].n);
+    text_end(&f);
+}
+
 static void write_ledger(const struct text *t)
 {
     const struct counters *c = &t->c;
@@ -191,24 +224,23 @@ static void write_ledger(const struct text *t)
             figures_measured_ns(t->r) > 0 ? units_format_latency(figures_measured_ns(t->r), took)
                                           : "0s",
             units_format_bytes((double)c->bytes_in, bytes));
-    text_label(t->out, "Ledger");
-    fprintf(t->out, "scheduled %" PRIu64 " = sent %" PRIu64 " + unsent %" PRIu64 "\n", c->scheduled,
-            c->sent, counters_unsent(c));
-    text_label(t->out, "");
-    fprintf(t->out,
-            "sent %" PRIu64 " = completed %" PRIu64 " + failed %" PRIu64 " + timeouts %" PRIu64
-            " + unfinished %" PRIu64 "\n",
-            c->sent, c->completed, counters_failed(c), c->timeouts, c->unfinished);
-    text_label(t->out, "");
-    fprintf(t->out, "completed %" PRIu64 " = ok %" PRIu64 " + HTTP errors %" PRIu64 "\n",
-            c->completed, c->ok, c->http_errors);
-    if (counters_unsent(c) > 0) {
-        text_label(t->out, "Unsent");
-        fprintf(t->out,
-                "no free connection %" PRIu64 ", run stopped first %" PRIu64 ", dropped %" PRIu64
-                "\n",
-                c->unsent_no_connection, c->unsent_stopped, c->unsent_dropped);
-    }
+    const struct named_count scheduled[] = {
+        {"scheduled", c->scheduled}, {"= sent", c->sent}, {"+ unsent", counters_unsent(c)}};
+    const struct named_count sent[] = {{"sent", c->sent},
+                                       {"= completed", c->completed},
+                                       {"+ failed", counters_failed(c)},
+                                       {"+ timeouts", c->timeouts},
+                                       {"+ unfinished", c->unfinished}};
+    const struct named_count completed[] = {
+        {"completed", c->completed}, {"= ok", c->ok}, {"+ HTTP errors", c->http_errors}};
+    const struct named_count unsent[] = {{"no free connection", c->unsent_no_connection},
+                                         {"run stopped first", c->unsent_stopped},
+                                         {"dropped", c->unsent_dropped}};
+    counts(t->out, "Ledger", " ", scheduled, 3);
+    counts(t->out, "", " ", sent, 5);
+    counts(t->out, "", " ", completed, 3);
+    if (counters_unsent(c) > 0)
+        counts(t->out, "Unsent", ", ", unsent, 3);
     text_check(t->out, t->r);
 }
 
@@ -245,10 +277,10 @@ static void write_socket_errors(const struct text *t)
         text_item(&f, "; ", "retries %" PRIu64, c->retries);
     text_end(&f);
     if (counters_faults(c) > 0) {
-        text_label(t->out, "Generator faults");
-        fprintf(t->out,
-                "descriptors %" PRIu64 ", local ports %" PRIu64 ", kernel memory %" PRIu64 "\n",
-                c->fault_fd_limit, c->fault_ports, c->fault_memory);
+        const struct named_count faults[] = {{"descriptors", c->fault_fd_limit},
+                                             {"local ports", c->fault_ports},
+                                             {"kernel memory", c->fault_memory}};
+        counts(t->out, "Generator faults", ", ", faults, 3);
     }
     if (c->saturated > 0) {
         text_label(t->out, "Saturated");
@@ -322,31 +354,35 @@ static void write_errors(const struct text *t)
 /* --- whose delay it was ------------------------------------------------------------------------
  */
 
-struct lag_line {
-    const char *label, *remark;
-    char figures[160];
+#define LAG_LABEL  16
+#define LAG_COLUMN 9
+
+struct lag {
+    const char *label, *whose, *what; /* what: those that were delayed */
+    enum hist_kind kind;
+    uint64_t count;
 };
 
-static struct lag_line lag_line(const struct text *t, const char *label, enum hist_kind kind,
-                                const char *remark)
+static void write_lag(const struct text *t, const struct lag *l)
 {
-    struct hist *h = snapshot_hist(t->r->total, kind);
+    struct hist *h = snapshot_hist(t->r->total, l->kind);
     struct figures f = figures_of(h);
-    struct lag_line l = {.label = label, .remark = remark};
-    char mean[UNITS_TEXT], p99[UNITS_TEXT], max[UNITS_TEXT];
-    if (f.count > 0)
-        snprintf(l.figures, sizeof l.figures, "mean %s, p99 %s, max %s",
-                 units_format_latency((uint64_t)(f.mean + 0.5), mean),
-                 units_format_latency(figures_at(h, 99), p99), units_format_latency(f.max, max));
+    struct text_row row = {.out = t->out};
+    fprintf(t->out, "  %-*s", LAG_LABEL, l->label);
+    if (f.count > 0) {
+        text_cell_latency(&row, LAG_COLUMN, (uint64_t)(f.mean + 0.5), false);
+        text_cell_latency(&row, LAG_COLUMN, figures_at(h, 99), false);
+        text_cell_latency(&row, LAG_COLUMN, f.max, false);
+        fprintf(t->out, "  %s", l->whose);
+        if (l->what != NULL)
+            fprintf(t->out, "; %" PRIu64 " %s", l->count, l->what);
+        fputc('\n', t->out);
+    } else {
+        bool unknown = l->kind == HIST_RECEIVE && t->c.handshakes > 0;
+        fprintf(t->out, "%*s\n", unknown ? 2 * LAG_COLUMN : LAG_COLUMN,
+                unknown ? "not known in TLS" : "none");
+    }
     hist_free(h);
-    return l;
-}
-
-static void lag_count(struct lag_line *l, uint64_t n, const char *what)
-{
-    size_t len = strlen(l->figures);
-    if (len > 0)
-        snprintf(l->figures + len, sizeof l->figures - len, "; %" PRIu64 " %s", n, what);
 }
 
 /* Beyond what was asked for. */
@@ -357,28 +393,20 @@ static void write_late(const struct result *r, char *text, size_t size)
     snprintf(text, size, "over %s late", units_format_duration(NS_PER_MS + asked_ns, bound));
 }
 
+/* A closed loop owes nothing to a schedule: what was read late is all there is to say. */
 static void write_lags(const struct text *t)
 {
-    struct lag_line lines[] = {lag_line(t, "Send lag", HIST_SEND_LAG, "hammer's own"),
-                               lag_line(t, "Receive lag", HIST_RECEIVE, "hammer's own"),
-                               lag_line(t, "Connection wait", HIST_WAIT, "the server's")};
     char late[UNITS_TEXT + 16];
     write_late(t->r, late, sizeof late);
-    lag_count(&lines[0], t->c.late, late);
-    lag_count(&lines[2], t->c.waited, "waited");
-    /* A closed loop owes nothing to a schedule: what was read late is all there is to say. */
-    size_t first = t->closed ? 1 : 0, end = t->closed ? 2 : 3;
-    int width = 0;
-    for (size_t i = first; i < end; i++)
-        if ((int)strlen(lines[i].figures) > width)
-            width = (int)strlen(lines[i].figures);
-    for (size_t i = first; i < end; i++) {
-        text_label(t->out, lines[i].label);
-        if (lines[i].figures[0] == '\0')
-            fprintf(t->out, "%s\n", i == 1 && t->c.handshakes > 0 ? "not known in TLS" : "none");
-        else
-            fprintf(t->out, "%-*s  (%s)\n", width, lines[i].figures, lines[i].remark);
-    }
+    const struct lag lags[] = {
+        {"Send lag", "hammer's", late, HIST_SEND_LAG, t->c.late},
+        {"Receive lag", "hammer's", NULL, HIST_RECEIVE, 0},
+        {"Connection wait", "the server's", "waited", HIST_WAIT, t->c.waited},
+    };
+    fprintf(t->out, "\n  %-*s%*s%*s%*s\n", LAG_LABEL, "Delays", LAG_COLUMN, "mean", LAG_COLUMN,
+            "99%", LAG_COLUMN, "max");
+    for (size_t i = t->closed ? 1 : 0; i < (t->closed ? 2 : 3); i++)
+        write_lag(t, &lags[i]);
 }
 
 /* --- what it is worth --------------------------------------------------------------------------

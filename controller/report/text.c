@@ -14,14 +14,20 @@ void text_label(FILE *out, const char *label)
 struct text_flow text_begin(FILE *out, const char *label)
 {
     text_label(out, label);
-    return (struct text_flow){.out = out, .column = TEXT_INDENT};
+    return (struct text_flow){.out = out, .indent = TEXT_INDENT, .column = TEXT_INDENT};
+}
+
+struct text_flow text_begin_at(FILE *out, size_t indent)
+{
+    fprintf(out, "%*s", (int)indent, "");
+    return (struct text_flow){.out = out, .indent = indent, .column = indent};
 }
 
 static void put(struct text_flow *f, const char *glue, const char *piece, size_t len)
 {
     if (f->items > 0 && f->column + strlen(glue) + len > TEXT_WIDTH) {
-        fprintf(f->out, "%.*s\n%*s", (int)strcspn(glue, " "), glue, TEXT_INDENT, "");
-        f->column = TEXT_INDENT;
+        fprintf(f->out, "%.*s\n%*s", (int)strcspn(glue, " "), glue, (int)f->indent, "");
+        f->column = f->indent;
     } else if (f->items > 0) {
         fputs(glue, f->out);
         f->column += strlen(glue);
@@ -46,8 +52,8 @@ void text_words(struct text_flow *f, const char *sentence)
 {
     while (*sentence != '\0') {
         size_t len = strcspn(sentence, " ");
-        if (len > TEXT_WIDTH - TEXT_INDENT)
-            len = TEXT_WIDTH - TEXT_INDENT;
+        if (len > TEXT_WIDTH)
+            len = TEXT_WIDTH; /* a long address or path stays whole, so that it can be copied */
         if (len > 0)
             put(f, " ", sentence, len);
         sentence += len;

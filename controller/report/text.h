@@ -13,11 +13,13 @@
 
 /* Pieces of the text report, private to it: a labelled line, and words that wrap. */
 
-#define TEXT_WIDTH  108 /* no line is longer */
-#define TEXT_INDENT 20  /* where values begin */
+#define TEXT_WIDTH  80 /* no line is longer, names and words that are longer themselves apart */
+#define TEXT_INDENT 20 /* where values begin */
+#define TEXT_NOTE   4  /* where notes below a table begin */
 
 struct text_flow {
     FILE *out;
+    size_t indent; /* of the lines */
     size_t column;
     size_t items;
 };
@@ -25,6 +27,8 @@ struct text_flow {
 /* "  Label             " up to TEXT_INDENT. */
 void text_label(FILE *out, const char *label);
 struct text_flow text_begin(FILE *out, const char *label);
+/* Without a label, from column `indent` on. */
+struct text_flow text_begin_at(FILE *out, size_t indent);
 /* One unbreakable piece; `glue` stands before it unless it is the first or begins a new line. */
 void text_item(struct text_flow *f, const char *glue, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Words of a sentence, separated by spaces; control characters become '?'. */

@@ -33,18 +33,6 @@ static void agent_label(const struct result_agent *a, char out[LABEL_MAX + 1])
             *p = '?';
 }
 
-static void clock_cell(const struct result_agent *a, char out[CELL])
-{
-    char offset[UNITS_TEXT], bound[UNITS_TEXT];
-    if (a->same_clock)
-        snprintf(out, CELL, "0 (same clock)");
-    else if (!a->started)
-        snprintf(out, CELL, "-");
-    else
-        snprintf(out, CELL, "%s +-%s", units_format_offset(a->clock_offset_ns, offset),
-                 units_format_latency(a->clock_error_ns, bound));
-}
-
 static void cpu_cell(const struct result *r, const struct result_agent *a, char out[CELL])
 {
     double average = figures_cpu(r, a);
@@ -79,16 +67,16 @@ static bool told(const struct result *r, const char *problem)
     return false;
 }
 
-/* One line, below the agent's row. */
+/* Below the agent's row. */
 static void health_line(FILE *out, const struct result *r, const struct result_agent *a)
 {
     struct figures_health h = figures_health(r, a);
     if (!h.known)
         return;
     struct text_flow f = text_begin(out, "    health");
-    text_item(&f, "", "spinning %.1f%% of a core;", h.spin * 100);
+    text_item(&f, "", "spinning %.1f%%;", h.spin * 100);
     text_item(&f, " ", "%" PRIu64 " context switches,", h.switches);
-    text_item(&f, " ", "%" PRIu64 " of them preemptions", h.preemptions);
+    text_item(&f, " ", "%" PRIu64 " preemptions", h.preemptions);
     text_end(&f);
 }
 
@@ -108,41 +96,44 @@ static void limit_line(FILE *out, const struct result *r, const struct result_ag
     text_end(&f);
 }
 
-/* What the offset above was at the end. */
-static void drift_line(FILE *out, const struct result_agent *a)
+/* Its clock against ours, at the start and over the run, and how late it started. */
+static void clock_line(FILE *out, const struct result_agent *a)
 {
-    char change[UNITS_TEXT], bound[UNITS_TEXT], most[UNITS_TEXT];
-    uint64_t error_ns;
-    double error_ppb, ppb = drift_ppb(&a->drift, &error_ppb);
-    int64_t change_ns = drift_change(&a->drift, &error_ns);
-    if (a->drift.windows == 0)
+    char offset[UNITS_TEXT], bound[UNITS_TEXT], most[UNITS_TEXT];
+    if (!a->started)
         return;
     struct text_flow f = text_begin(out, "    clock");
-    text_item(&f, "", "moved %s +-%s in the run,", units_format_offset(change_ns, change),
-              units_format_latency(error_ns, bound));
-    text_item(&f, " ", "%.3g +-%.3g ppm;", ppb / 1e3, error_ppb / 1e3);
-    text_item(&f, " ", "at most %s", units_format_offset(a->drift.max_ns, most));
+    if (a->same_clock)
+        text_item(&f, "", "the same;");
+    else
+        text_item(&f, "", "%s +-%s;", units_format_offset(a->clock_offset_ns, offset),
+                  units_format_latency(a->clock_error_ns, bound));
+    text_item(&f, " ", "started %s", units_format_offset(a->start_error_ns, offset));
+    if (a->drift.windows > 0) {
+        uint64_t error_ns;
+        double error_ppb, ppb = drift_ppb(&a->drift, &error_ppb);
+        int64_t change_ns = drift_change(&a->drift, &error_ns);
+        text_item(&f, "; ", "moved %s +-%s,", units_format_offset(change_ns, offset),
+                  units_format_latency(error_ns, bound));
+        text_item(&f, " ", "%.3g +-%.3g ppm,", ppb / 1e3, error_ppb / 1e3);
+        text_item(&f, " ", "at most %s", units_format_offset(a->drift.max_ns, most));
+    }
     text_end(&f);
 }
 
 static void agent_row(FILE *out, const struct result *r, const struct result_agent *a, int width)
 {
-    char label[LABEL_MAX + 1], clock[CELL], cpu[CELL], start[UNITS_TEXT];
+    char label[LABEL_MAX + 1], cpu[CELL];
     char p50[UNITS_TEXT], p99[UNITS_TEXT];
     agent_label(a, label);
-    clock_cell(a, clock);
     cpu_cell(r, a, cpu);
     latency_cells(r, a, p50, p99);
-    if (a->started)
-        units_format_offset(a->start_error_ns, start);
-    else
-        snprintf(start, sizeof start, "-");
-    fprintf(out, "    %-*s %-8s%9" PRIu64 "%10s%10s%20s%10s%11s\n", width, label,
+    fprintf(out, "    %-*s %-8s%9" PRIu64 "%10s%10s%11s\n", width, label,
             result_agent_state_name(a->state), snapshot_counters(a->total).completed, p50, p99,
-            clock, start, cpu);
+            cpu);
+    clock_line(out, a);
     limit_line(out, r, a);
     health_line(out, r, a);
-    drift_line(out, a);
     if (a->insecure) {
         struct text_flow f = text_begin(out, "    insecure");
         text_words(&f, "--insecure-listen: whoever reaches this agent commands its load");
@@ -164,9 +155,9 @@ void text_agents(FILE *out, const struct result *r)
         if ((int)strlen(label) > width)
             width = (int)strlen(label);
     }
-    fprintf(out, "  %-*s %-8s%9s%10s%10s%20s%10s%11s\n", width + 2, "Agents", "state", "requests",
+    fprintf(out, "  %-*s %-8s%9s%10s%10s%11s\n", width + 2, "Agents", "state", "requests",
             result_one_clock(r) ? "p50" : "corr. p50", result_one_clock(r) ? "p99" : "corr. p99",
-            "clock offset", "start", "CPU (peak)");
+            "CPU (peak)");
     for (size_t i = 0; i < r->n_agents; i++)
         agent_row(out, r, &r->agents[i], width);
 }

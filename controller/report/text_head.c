@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -10,7 +11,8 @@
 
 /* What was run. */
 
-#define URL_SHOWN      80
+#define URL_SHOWN      32 /* characters at least */
+#define LOAD_TEXT      112
 #define OPTION_SHOWN   44 /* characters of a value */
 #define OPTIONS_LISTED 2  /* of a list */
 
@@ -19,29 +21,57 @@ static const char *plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
-static void write_load(FILE *out, const struct result *r, const struct plan *p)
+/* A piece more of the description of the load. */
+static void add(char load[LOAD_TEXT], const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void add(char load[LOAD_TEXT], const char *fmt, ...)
+{
+    size_t len = strlen(load);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(load + len, LOAD_TEXT - len, fmt, ap);
+    va_end(ap);
+}
+
+static void describe_load(const struct result *r, const struct plan *p, char load[LOAD_TEXT])
 {
     char text[UNITS_TEXT];
+    load[0] = '\0';
     if (p->rate.num == 0)
-        fprintf(out, "closed loop at full speed");
+        add(load, "closed loop at full speed");
     else if (p->n_stages > 0)
-        fprintf(out, "open loop in %" PRIu32 " stage%s", p->n_stages, plural(p->n_stages));
+        add(load, "open loop in %" PRIu32 " stage%s", p->n_stages, plural(p->n_stages));
     else if (p->rate.den == 1)
-        fprintf(out, "open loop @ %" PRIu64 " req/s", p->rate.num);
+        add(load, "open loop @ %" PRIu64 " req/s", p->rate.num);
     else
-        fprintf(out, "open loop @ %s", units_format_rate(&p->rate, text));
-    if (p->arrivals == PLAN_POISSON)
-        fprintf(out, ", Poisson arrivals (seed %" PRIu64 ")", p->seed);
+        add(load, "open loop @ %s", units_format_rate(&p->rate, text));
     if (p->rate_per_agent.num > 0)
-        fprintf(out, " (%s an agent)", units_format_rate(&p->rate_per_agent, text));
+        add(load, " (%s an agent)", units_format_rate(&p->rate_per_agent, text));
+    if (p->arrivals == PLAN_POISSON)
+        add(load, ", Poisson arrivals (seed %" PRIu64 ")", p->seed);
     if (p->jitter > 0)
-        fprintf(out, ", jitter %s (seed %" PRIu64 ")", units_format_percent(p->jitter, text),
-                p->seed);
+        add(load, ", jitter %s (seed %" PRIu64 ")", units_format_percent(p->jitter, text), p->seed);
     if (p->dispatch_quantum_ns > 0)
-        fprintf(out, ", dispatch quantum %s", units_format_duration(p->dispatch_quantum_ns, text));
+        add(load, ", dispatch quantum %s", units_format_duration(p->dispatch_quantum_ns, text));
     if (p->rate.num > 0 && result_one_clock(r))
-        fprintf(out, ", timed from the send");
-    fputc('\n', out);
+        add(load, ", timed from the send");
+}
+
+/* Who sends, and how; in one line where there is room. */
+static void write_load(FILE *out, const struct result *r, const struct plan *p)
+{
+    char load[LOAD_TEXT];
+    uint64_t threads = 0, connections = 0;
+    for (size_t i = 0; i < r->n_agents; i++) {
+        threads += r->agents[i].threads;
+        connections += r->agents[i].connections;
+    }
+    struct text_flow f = text_begin_at(out, 2);
+    text_item(&f, "", "%zu agent%s, %" PRIu64 " thread%s, %" PRIu64 " connection%s", r->n_agents,
+              plural(r->n_agents), threads, plural(threads), connections, plural(connections));
+    describe_load(r, p, load);
+    text_item(&f, ", ", "%s", load);
+    text_end(&f);
 }
 
 static void write_stages(FILE *out, const struct plan *p)
@@ -70,17 +100,23 @@ static void write_abort_on(FILE *out, const struct condition_list *l)
 /* Whichever of the two bounds is reached first ends the run. */
 static void write_length(FILE *out, const struct plan *p)
 {
-    char text[UNITS_TEXT];
+    char text[UNITS_TEXT], length[128], url[2 * TEXT_WIDTH];
     bool timed = p->duration_ns != NS_NEVER, counted = p->requests != UINT64_MAX;
     if (timed)
         units_format_duration(p->duration_ns, text);
     if (counted)
-        fprintf(out, "Running test of %" PRIu64 " request%s%s%s", p->requests, plural(p->requests),
-                timed ? ", at most " : "", timed ? text : "");
+        snprintf(length, sizeof length, "Running test of %" PRIu64 " request%s%s%s @ ", p->requests,
+                 plural(p->requests), timed ? ", at most " : "", timed ? text : "");
     else if (timed)
-        fprintf(out, "Running %s test", text);
+        snprintf(length, sizeof length, "Running %s test @ ", text);
     else
-        fprintf(out, "Running test until stopped");
+        snprintf(length, sizeof length, "Running test until stopped @ ");
+    redact_url(p->url, url, sizeof url);
+    size_t room = TEXT_WIDTH - strlen(length);
+    if (strlen(length) + URL_SHOWN > TEXT_WIDTH)
+        room = URL_SHOWN;
+    bool whole = strlen(url) <= room;
+    fprintf(out, "%s%.*s%s\n", length, (int)(whole ? room : room - 3), url, whole ? "" : "...");
 }
 
 static void write_entries(FILE *out, const struct plan *p)
@@ -133,16 +169,6 @@ void text_head(FILE *out, const struct result *r, const struct report_options *o
     if (p == NULL)
         return;
     write_length(out, p);
-    char url[URL_SHOWN + 2];
-    redact_url(p->url, url, sizeof url);
-    fprintf(out, " @ %.*s%s\n", URL_SHOWN, url, strlen(url) > URL_SHOWN ? "..." : "");
-    uint64_t threads = 0, connections = 0;
-    for (size_t i = 0; i < r->n_agents; i++) {
-        threads += r->agents[i].threads;
-        connections += r->agents[i].connections;
-    }
-    fprintf(out, "  %zu agent%s, %" PRIu64 " thread%s, %" PRIu64 " connection%s, ", r->n_agents,
-            plural(r->n_agents), threads, plural(threads), connections, plural(connections));
     write_load(out, r, p);
     write_stages(out, p);
     write_abort_on(out, r->abort_on);

@@ -17,13 +17,15 @@
  */
 
 #define TEXT_MAX  (1u << 20)
-#define LINE_MAX_ 110
+#define LINE_MAX_ 80
 
 static void check_lines(const char *text)
 {
     while (*text != '\0') {
-        size_t len = strcspn(text, "\n");
-        ck_assert_msg(len <= LINE_MAX_, "%zu columns: %.*s", len, (int)len, text);
+        size_t len = strcspn(text, "\n"), columns = 0;
+        for (size_t i = 0; i < len; i++)
+            columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+        ck_assert_msg(columns <= LINE_MAX_, "%zu columns: %.*s", columns, (int)len, text);
         ck_assert_msg(len == 0 || text[len - 1] != ' ', "blank at the end: %.*s", (int)len, text);
         ck_assert_int_eq(text[len], '\n');
         text += len + 1;
@@ -240,7 +242,7 @@ START_TEST(test_remarks_stay_in_a_column)
     char *text = report_render(&report_text, f.r, false, false);
     size_t column = 0, lines = 0;
     for (const char *line = text; line[0] != '\0'; line += strcspn(line, "\n") + 1) {
-        const char *remark = strstr(line, "  (hammer's own)");
+        const char *remark = strstr(line, "  hammer's");
         if (remark == NULL || remark > line + strcspn(line, "\n"))
             continue;
         ck_assert(lines++ == 0 || (size_t)(remark - line) == column);
@@ -310,12 +312,7 @@ START_TEST(test_a_quantum_is_stated)
     snapshot_series(f.r->agents[0].total, 0, "")->counters.late = 7;
     report_fixture_finish(&f);
     char *text = report_render(&report_text, f.r, false, false);
-    const char *head = strchr(text, '\n') + 1;
-    size_t len = strcspn(head, "\n");
-    static const char want[] = " req/s, dispatch quantum 250us";
-    ck_assert_msg(len > sizeof want &&
-                      strncmp(head + len + 1 - sizeof want, want, sizeof want - 1) == 0,
-                  "%.*s", (int)len, head);
+    ck_assert_ptr_nonnull(strstr(text, "\n  open loop @ 500 req/s, dispatch quantum 250us\n"));
     ck_assert_ptr_nonnull(strstr(text, "; 7 over 1.25ms late"));
     check_lines(text);
     free(text);
