@@ -23,12 +23,13 @@ static const struct special {
     enum how how;
     bool in_head;
 } special[] = {
-    {"header", SHOW_HEADER, false},    {"data", SHOW_BODY, false},
-    {"rate", SHOW_VALUE, true},        {"duration", SHOW_VALUE, true},
-    {"stages", SHOW_PLAIN, true},      {"requests", SHOW_VALUE, true},
-    {"forever", SHOW_VALUE, true},     {"arrivals", SHOW_VALUE, true},
-    {"connections", SHOW_VALUE, true}, {"threads", SHOW_VALUE, true},
-    {"jitter", SHOW_VALUE, true},      {"dispatch-quantum", SHOW_VALUE, true},
+    {"header", SHOW_HEADER, false},       {"data", SHOW_BODY, false},
+    {"rate", SHOW_VALUE, true},           {"duration", SHOW_VALUE, true},
+    {"stages", SHOW_PLAIN, true},         {"requests", SHOW_VALUE, true},
+    {"forever", SHOW_VALUE, true},        {"arrivals", SHOW_VALUE, true},
+    {"connections", SHOW_VALUE, true},    {"threads", SHOW_VALUE, true},
+    {"jitter", SHOW_VALUE, true},         {"dispatch-quantum", SHOW_VALUE, true},
+    {"rate-per-agent", SHOW_VALUE, true},
 };
 
 static struct special special_of(const char *name)
