@@ -61,10 +61,11 @@ static const struct wire_field probe_reply_fields[] = {
 };
 
 static const struct wire_field prepare_fields[] = {
-    U64(1, msg_prepare, command, REQUIRED),     ID(2, msg_prepare, run, REQUIRED),
-    BLOB(3, msg_prepare, plan, REQUIRED),       U32(4, msg_prepare, total, REQUIRED),
-    U32(5, msg_prepare, first, REQUIRED),       U32(6, msg_prepare, weight, REQUIRED),
-    U32(7, msg_prepare, connections, REQUIRED), U32(8, msg_prepare, threads, REQUIRED),
+    U64(1, msg_prepare, command, REQUIRED),         ID(2, msg_prepare, run, REQUIRED),
+    BLOB(3, msg_prepare, plan, REQUIRED),           U32(4, msg_prepare, total, REQUIRED),
+    U32(5, msg_prepare, first, REQUIRED),           U32(6, msg_prepare, weight, REQUIRED),
+    U32(7, msg_prepare, connections, REQUIRED),     U32(8, msg_prepare, threads, REQUIRED),
+    U32(9, msg_prepare, max_connections, OPTIONAL),
 };
 
 static const struct wire_field prepared_fields[] = {

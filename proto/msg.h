@@ -144,6 +144,7 @@ struct msg_prepare {
     uint8_t run[MSG_ID_LEN];
     struct wire_blob plan; /* plan_encode */
     uint32_t total, first, weight, connections, threads;
+    uint32_t max_connections; /* 0 = no more than connections */
 };
 
 struct msg_prepared {

@@ -55,6 +55,13 @@ enum plan_arrivals {
 };
 #define PLAN_SEED_DEFAULT 1
 
+/* What becomes of a request that finds every connection busy. */
+enum plan_on_full {
+    PLAN_WAIT,
+    PLAN_GROW, /* opens another one, up to max_connections, then waits */
+    PLAN_DROP  /* is never sent */
+};
+
 /* Which request is sent for an index: see pick.h. */
 enum plan_order {
     PLAN_ORDER_AUTO, /* by weight where there are weights, else sequential */
@@ -109,8 +116,14 @@ struct plan {
     uint32_t arrivals; /* enum plan_arrivals */
     uint64_t seed;     /* of what is random */
     bool seed_set;
-    uint32_t jitter;   /* of evenly spaced arrivals, parts per billion of the distance */
-    uint32_t n_stages; /* 0 = the rate is constant */
+    uint32_t jitter;          /* of evenly spaced arrivals, parts per billion of the distance */
+    uint64_t warmup_ns;       /* what is due before counts apart; 0 = nothing */
+    uint32_t on_full;         /* enum plan_on_full */
+    uint32_t max_connections; /* whole run, of PLAN_GROW; 0 = not given */
+    bool closed_loop;         /* with a rate too, latencies are from the send alone */
+    uint64_t think_min_ns, think_max_ns; /* of a closed loop, before a connection's next request */
+    bool phases;                         /* instants of each request's phases are recorded */
+    uint32_t n_stages;                   /* 0 = the rate is constant */
     struct stage stages[PROFILE_STAGES_MAX];
     struct plan_entry *entries; /* owned; NULL = the plan has one request: its own */
     size_t n_entries;
@@ -128,7 +141,7 @@ struct plan {
     struct template_named *env;                  /* owned; what {{env}} stands for: secrets */
     size_t n_files, n_env;
     bool duration_set, requests_set, connections_set, threads_set, rate_set, body_size_set,
-        rate_per_agent_set;
+        rate_per_agent_set, max_connections_set;
     struct option_list given; /* what was given, see option_given: for reports */
 };
 
@@ -137,6 +150,7 @@ struct plan_part {
     uint32_t total, first, weight; /* residues, see struct share */
     uint32_t connections;          /* this agent's, >= threads */
     uint32_t threads;
+    uint32_t max_connections; /* of PLAN_GROW, >= connections; 0 = no more than connections */
 };
 
 /* Option rows of the plan; `target` of option_parse is a struct plan. */
@@ -230,6 +244,16 @@ bool plan_is_random(const struct plan *p);
 enum err plan_check_arrivals(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 const char *plan_arrivals_name(const struct plan *p); /* "constant" "poisson" */
 
+/* --- what is measured, and what if every connection is busy --------------------------------------
+ */
+
+enum err plan_parse_on_full(const struct option_row *row, const char *value, void *target,
+                            struct errmsg *msg);
+enum err plan_parse_think(const struct option_row *row, const char *value, void *target,
+                          struct errmsg *msg);
+enum err plan_check_load(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+const char *plan_on_full_name(const struct plan *p); /* "wait" "grow" "drop" */
+
 /* --- stages ---------------------------------------------------------------------------------- */
 
 /* The option's parser. An error names the stage. */
@@ -256,14 +280,17 @@ uint64_t plan_due_of_index(const struct plan *p, uint64_t i);
  * threads = plan's, else the smaller of 4 and the agent's cores; an explicit -c below the number of
  * workers is an error when -t was explicit, else threads shrink to fit. Sum of connections is the
  * plan's (or, by default, the larger of 50 and the number of workers). n >= 1, weights >= 1.
- * A dispatch quantum above connections / (2 * rate) is an error: the requests of one wake-up would
- * wait for each other. */
+ * What max_connections has beyond the connections is split by weight too; fewer than those is an
+ * error. A dispatch quantum above connections / (2 * rate) is an error: the requests of one wake-up
+ * would wait for each other. */
 enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_t *cores, size_t n,
                     struct plan_part *parts, struct errmsg *msg) MUST_CHECK;
 
 /* A part that came over the wire: residues inside the total, at least one thread and at least as
  * many connections as threads, both within the bounds of the options. */
 enum err plan_part_check(const struct plan_part *part, struct errmsg *msg) MUST_CHECK;
+/* Connections that the part may have open at most. */
+uint32_t plan_part_most(const struct plan_part *part);
 
 void plan_clear(struct plan *p); /* frees members, zeroes */
 /* Deep copy; what `to` held before is overwritten, not freed. */

@@ -60,6 +60,12 @@ static const struct wire_field scalars[] = {
     LATER(16, WIRE_U32, arrivals),
     LATER(17, WIRE_U64, seed),
     LATER(20, WIRE_U32, jitter),
+    LATER(21, WIRE_U64, warmup_ns),
+    LATER(22, WIRE_U32, on_full),
+    LATER(23, WIRE_U32, max_connections),
+    LATER(24, WIRE_BOOL, closed_loop),
+    LATER(25, WIRE_U64, think_min_ns),
+    LATER(26, WIRE_U64, think_max_ns),
     LATER(30, WIRE_U32, order),
     LATER(31, WIRE_BOOL, no_templates),
     LATER(32, WIRE_BOOL, chunked),
@@ -67,6 +73,7 @@ static const struct wire_field scalars[] = {
     LATER(44, WIRE_BOOL, ipv4),
     LATER(45, WIRE_BOOL, ipv6),
     LATER(46, WIRE_U64, dns_refresh_ns),
+    LATER(60, WIRE_BOOL, phases),
 };
 
 #define N_SCALARS (sizeof scalars / sizeof scalars[0])

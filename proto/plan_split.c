@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
@@ -172,6 +173,28 @@ static void share_rest(uint64_t left, uint64_t weight_left, struct plan_part *pa
     mem_free(remainders);
 }
 
+/* What the plan may have beyond its connections, by weight and with no least. */
+static enum err split_growth(const struct plan *p, uint64_t total, size_t n,
+                             struct plan_part *parts, struct errmsg *msg)
+{
+    if (p->max_connections == 0)
+        return ERR_OK;
+    if (p->max_connections < total)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--max-connections %" PRIu32 " with %" PRIu64
+                          " connections: accepted is at least as many",
+                          p->max_connections, total);
+    struct plan_part *more = mem_calloc(n, sizeof *more);
+    bool *fixed = mem_calloc(n, sizeof *fixed);
+    memcpy(more, parts, n * sizeof *more);
+    share_rest(p->max_connections - total, parts[0].total, more, fixed, n);
+    for (size_t i = 0; i < n; i++)
+        parts[i].max_connections = parts[i].connections + more[i].connections;
+    mem_free(fixed);
+    mem_free(more);
+    return ERR_OK;
+}
+
 enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_t *cores, size_t n,
                     struct plan_part *parts, struct errmsg *msg)
 {
@@ -188,14 +211,15 @@ enum err plan_split(const struct plan *p, const uint32_t *weights, const uint32_
         e = check_quantum(p, total, msg);
     if (e != ERR_OK)
         return e;
+    uint64_t left = total;
     bool *fixed = mem_calloc(n, sizeof *fixed);
-    fix_least(&total, &weight_left, parts, fixed, n);
-    share_rest(total, weight_left, parts, fixed, n);
+    fix_least(&left, &weight_left, parts, fixed, n);
+    share_rest(left, weight_left, parts, fixed, n);
     mem_free(fixed);
     for (size_t i = 0; i < n; i++)
         if (parts[i].threads > parts[i].connections)
             parts[i].threads = parts[i].connections;
-    return ERR_OK;
+    return split_growth(p, total, n, parts, msg);
 }
 
 enum err plan_part_check(const struct plan_part *part, struct errmsg *msg)
@@ -212,5 +236,16 @@ enum err plan_part_check(const struct plan_part *part, struct errmsg *msg)
         return errmsg_set(msg, ERR_INVALID,
                           "connections %" PRIu32 ": accepted is the %" PRIu32 " threads to %d",
                           part->connections, part->threads, PLAN_CONNECTIONS_MAX);
+    if (part->max_connections != 0 &&
+        (part->max_connections < part->connections || part->max_connections > PLAN_CONNECTIONS_MAX))
+        return errmsg_set(msg, ERR_INVALID,
+                          "max_connections %" PRIu32 ": accepted is 0, or the %" PRIu32
+                          " connections to %d",
+                          part->max_connections, part->connections, PLAN_CONNECTIONS_MAX);
     return ERR_OK;
+}
+
+uint32_t plan_part_most(const struct plan_part *part)
+{
+    return part->max_connections > part->connections ? part->max_connections : part->connections;
 }

@@ -159,7 +159,7 @@ enum err plan_parse_jitter(const struct option_row *row, const char *value, void
 
 bool plan_is_random(const struct plan *p)
 {
-    return p->arrivals == PLAN_POISSON || p->jitter > 0;
+    return p->arrivals == PLAN_POISSON || p->jitter > 0 || p->think_min_ns < p->think_max_ns;
 }
 
 static enum err check_jitter(const struct plan *p, struct errmsg *msg)

@@ -26,7 +26,8 @@ enum err admit(const struct admit_config *cfg, const struct msg_prepare *p,
                                      .first = p->first,
                                      .weight = p->weight,
                                      .connections = p->connections,
-                                     .threads = p->threads};
+                                     .threads = p->threads,
+                                     .max_connections = p->max_connections};
     enum err e = plan_decode(p->plan.data, p->plan.len, &order->plan, msg);
     take_down(cfg, p, order, e == ERR_OK, record);
     if (e == ERR_OK)

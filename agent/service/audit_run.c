@@ -89,6 +89,8 @@ static void add_part(json_t *j, const struct plan_part *part)
 {
     add_share(j, part);
     json_object_set_new(j, "connections", number(part->connections));
+    if (part->max_connections != 0)
+        json_object_set_new(j, "max_connections", number(part->max_connections));
     json_object_set_new(j, "threads", number(part->threads));
 }
 

@@ -76,11 +76,11 @@ static enum err check_requests(const struct policy *p, const struct plan *plan, 
 static enum err check_connections(const struct policy *p, const struct plan_part *part,
                                   struct errmsg *msg)
 {
-    if (part->connections <= p->max_connections)
+    if (plan_part_most(part) <= p->max_connections)
         return ERR_OK;
     return refuse(p, POLICY_MAX_CONNECTIONS, msg,
                   "max_connections %" PRIu64 ", the plan asks this agent for %" PRIu32,
-                  p->max_connections, part->connections);
+                  p->max_connections, plan_part_most(part));
 }
 
 /* rate * weight / total > cap. A left side that does not fit into 128 bits counts as more. */

@@ -119,7 +119,8 @@ static void read_total(const struct stepper *st, struct selftest_step *out)
 static enum err run_step(struct stepper *st, const struct plan *plan, uint32_t threads,
                          struct selftest_step *out, struct errmsg *msg)
 {
-    struct plan_part part = {1, 0, 1, CONNECTIONS, threads};
+    struct plan_part part = {
+        .total = 1, .weight = 1, .connections = CONNECTIONS, .threads = threads};
     st->prepared = st->refused = st->ended = st->expired = false;
     st->cpu_ppm = 0;
     loop_timer_at(st->timer, clock_add(clock_mono_ns(), st->step_ns + LATE_NS));

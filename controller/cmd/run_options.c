@@ -474,6 +474,7 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
         e = plan_settle_rate(&o->plan, o->agents != NULL ? weights_of(inv) : o->local, msg);
     if (e == ERR_OK)
         e = plan_check(&o->plan, msg);
+    o->plan.phases = o->spectrum;
     if (e == ERR_OK)
         e = load_conditions(o, msg);
     if (e == ERR_OK)

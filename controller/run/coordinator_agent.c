@@ -48,6 +48,7 @@ static void send_prepare(struct coordinator *c, size_t i)
     m.prepare.weight = part->weight;
     m.prepare.connections = part->connections;
     m.prepare.threads = part->threads;
+    m.prepare.max_connections = part->max_connections;
     coord_send(c, i, &m);
 }
 

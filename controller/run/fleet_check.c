@@ -62,7 +62,8 @@ static void check_descriptors(struct check *c, size_t i)
 {
     const struct fleet_fact *f = &c->facts[i];
     struct errmsg msg;
-    if (f->fd_limit != 0 && preflight_descriptors(f->part.connections, f->fd_limit, &msg) != ERR_OK)
+    if (f->fd_limit != 0 &&
+        preflight_descriptors(plan_part_most(&f->part), f->fd_limit, &msg) != ERR_OK)
         tell_agent(c, true, i, msg.text);
 }
 
@@ -74,7 +75,7 @@ static void check_ports(struct check *c, size_t i)
     struct errmsg msg;
     if (addresses == 0)
         return;
-    if (preflight_ports(f->part.connections, addresses, f->ports, &msg) != ERR_OK)
+    if (preflight_ports(plan_part_most(&f->part), addresses, f->ports, &msg) != ERR_OK)
         tell_agent(c, true, i, msg.text);
     if (preflight_fresh_ports(c->plan, &f->part, addresses, loopback, f->ports, &msg) != ERR_OK)
         tell_agent(c, true, i, msg.text);

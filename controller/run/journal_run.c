@@ -18,7 +18,12 @@
 #define HEAD(key, type, member, size)   FIELD(journal_run, key, type, member, size)
 #define PLACE(key, type, member, size)  FIELD(inventory_agent, key, type, member, size)
 #define MEMBER(key, type, member, size) FIELD(coord_resume_agent, key, type, member, size)
-#define TEXT(owner, member)             sizeof(((struct owner *)0)->member)
+/* Came later: a journal of an older version does not have it. */
+#define LATER(key, type, member)                                                                   \
+    {                                                                                              \
+        key, #member, type, offsetof(struct coord_resume_agent, member), 0, false                  \
+    }
+#define TEXT(owner, member) sizeof(((struct owner *)0)->member)
 
 static const struct wire_field head[] = {
     HEAD(1, WIRE_ID, owner, MSG_ID_LEN),
@@ -59,6 +64,7 @@ static const struct wire_field members[] = {
     MEMBER(12, WIRE_I64, offset_ns, 0),
     MEMBER(13, WIRE_U64, error_ns, 0),
     MEMBER(14, WIRE_U64, at_ns, 0),
+    LATER(15, WIRE_U32, part.max_connections),
 };
 
 _Static_assert(sizeof(enum coord_on_loss) == sizeof(uint32_t), "it is a field");

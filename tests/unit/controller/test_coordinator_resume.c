@@ -72,7 +72,7 @@ static void set_up(void)
         rig.agents[i] = (struct coord_resume_agent){
             .armed = true, .last_seq = 2, .at_ns = T0, .same_clock = true};
         rig.agents[i].epoch[0] = (uint8_t)(i + 1);
-        rig.agents[i].part = (struct plan_part){AGENTS, i, 1, 1, 1};
+        rig.agents[i].part = (struct plan_part){AGENTS, i, 1, 1, 1, 0};
     }
     rig.patience = (struct coord_patience){
         .lease_ns = 3 * NS_PER_SEC, .on_loss = COORD_LOSS_CONTINUE, .force = true, .min_agents = 1};

@@ -70,7 +70,7 @@ static void make_run(struct journal_run *r, bool armed)
     for (uint32_t i = 0; i < AGENTS; i++) {
         struct coord_resume_agent *a = &r->agents[i];
         *a = (struct coord_resume_agent){.armed = i != 1, .same_clock = i == 0, .name = "a"};
-        a->part = (struct plan_part){AGENTS, i, 1, 4, 2};
+        a->part = (struct plan_part){AGENTS, i, 1, 4, 2, 9};
         a->offset_ns = (int64_t)check_random(&rng);
         a->error_ns = check_random(&rng);
         a->at_ns = check_random(&rng);
