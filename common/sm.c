@@ -27,11 +27,6 @@ void sm_move(struct sm *sm, unsigned to)
     sm->current = to;
 }
 
-unsigned sm_state(const struct sm *sm)
-{
-    return sm->current;
-}
-
 const char *sm_name(const struct sm *sm)
 {
     return sm->table[sm->current].name;

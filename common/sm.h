@@ -31,7 +31,12 @@ void sm_init(struct sm *sm, const struct sm_state *table, unsigned states, unsig
 void sm_move(struct sm *sm, unsigned to);
 /* Is the move allowed from the current state? */
 bool sm_can(const struct sm *sm, unsigned to);
-unsigned sm_state(const struct sm *sm);
 const char *sm_name(const struct sm *sm);
+
+/* Asked at every turn of the load loop: inline. */
+static inline unsigned sm_state(const struct sm *sm)
+{
+    return sm->current;
+}
 
 #endif
