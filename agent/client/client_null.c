@@ -122,6 +122,7 @@ static void finish(struct null *n, struct slot *s, enum outcome o, int status, u
                               .tag = s->tag,
                               .due_ns = s->due_ns,
                               .sent_ns = s->sent_ns,
+                              .handed_ns = s->sent_ns,
                               .done_ns = now_ns,
                               .receive_ns = UINT64_MAX,
                               .attempts = 1};

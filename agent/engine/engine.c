@@ -2,6 +2,7 @@
 #include "agent/engine/engine.h"
 
 #include "agent/engine/pacer.h"
+#include "agent/engine/row_walk.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/sm.h"
@@ -31,6 +32,10 @@ struct engine {
     struct engine_config cfg;
     struct sm phase;
     struct pacer pacer;
+    const struct series_map *series; /* the recorder's */
+    uint32_t own_row;                /* of what belongs to no request: the warm-up's, then 0 */
+    uint64_t warm_ns;  /* when the warm-up is over; NS_NEVER = it is, or there is none */
+    uint64_t limit_ns; /* time at the limit is counted until then */
     void *client;
     uint64_t give_up_ns; /* no send from here on: end of the schedule + timeout */
     uint64_t drained_ns; /* DRAINING ends here at the latest */
@@ -57,17 +62,47 @@ static uint32_t idle(const struct engine *e)
     return e->cfg.ops->idle(e->client);
 }
 
+static uint32_t row_of(const struct engine *e, uint64_t tag, uint64_t due_ns)
+{
+    return series_map_row(e->series, tag, due_ns - e->pacer.t0_ns);
+}
+
+/* A request that was due at due_ns has waited for a connection until now. */
+static void note_limit(struct engine *e, uint64_t due_ns, uint64_t now_ns)
+{
+    uint64_t from_ns = due_ns > e->limit_ns ? due_ns : e->limit_ns;
+    if (now_ns > from_ns)
+        recorder_limit(e->cfg.recorder, e->own_row, now_ns - from_ns);
+}
+
+/* Drops what has no connection. */
+static void shed(struct engine *e, uint32_t usable, uint64_t now_ns)
+{
+    row_walk(e->cfg.recorder, &e->pacer, pacer_shed(&e->pacer, usable), now_ns,
+             recorder_unsent_dropped);
+}
+
 /* A slot's class depends on how many connections were idle UNTIL now: the one whose becoming free
  * brings us here was not, and one that was lost meanwhile is of no use. */
-static void note_due(struct engine *e, uint64_t now_ns)
+static void look(struct engine *e, uint64_t now_ns)
 {
     uint32_t idle_now = idle(e);
     uint32_t usable = idle_now < e->idle_seen ? idle_now : e->idle_seen;
     if (e->pacer.closed)
         usable = idle_now > 0; /* due when sent, one by one: none is left over */
     uint64_t n = pacer_advance(&e->pacer, now_ns, usable);
-    if (n > 0)
-        recorder_due(e->cfg.recorder, n);
+    if (e->series->n == 1)
+        recorder_due(e->cfg.recorder, 0, n);
+    else if (!e->pacer.closed) /* those of a closed loop are told of when they are sent */
+        row_walk_due(e->cfg.recorder, &e->pacer, n);
+    if (e->pacer.drop)
+        shed(e, usable, now_ns);
+}
+
+static inline void note_due(struct engine *e, uint64_t now_ns)
+{
+    if (now_ns >= e->pacer.next_ns) /* most looks find nothing */
+        look(e, now_ns);
 }
 
 static void send_oldest(struct engine *e, uint64_t now_ns)
@@ -75,9 +110,16 @@ static void send_oldest(struct engine *e, uint64_t now_ns)
     struct pacer_slot s = pacer_oldest(&e->pacer);
     if (e->pacer.closed)
         s.due_ns = now_ns;
+    uint32_t row = row_of(e, s.tag, s.due_ns);
+    if (e->pacer.closed && e->series->n > 1)
+        recorder_due(e->cfg.recorder, row, 1);
     pacer_sent(&e->pacer);
     /* A connection that became free at the due instant itself was not waited for. */
-    recorder_sent(e->cfg.recorder, s.due_ns, now_ns, s.waiting && now_ns > s.due_ns);
+    bool waited = s.waiting && now_ns > s.due_ns;
+    if (waited)
+        note_limit(e, s.due_ns, now_ns);
+    e->limit_ns = now_ns;
+    recorder_sent(e->cfg.recorder, row, s.due_ns, now_ns, waited);
     e->cfg.ops->submit(e->client, s.tag, s.due_ns, now_ns);
 }
 
@@ -99,6 +141,8 @@ static void dispatch(struct engine *e, uint64_t now_ns, bool fresh)
         send_oldest(e, at_ns);
     }
     e->dispatching = false;
+    if (e->pacer.drop)
+        note_due(e, now_ns); /* what could not become due before those were sent */
     e->idle_seen = idle(e);
 }
 
@@ -116,7 +160,7 @@ static void on_done(void *arg, const struct client_result *r)
     if (e->discard)
         return;
     catch_up(e, r->done_ns);
-    recorder_result(e->cfg.recorder, r);
+    recorder_result(e->cfg.recorder, row_of(e, r->tag, r->due_ns), r);
 }
 
 static void on_ready(void *arg, uint64_t now_ns)
@@ -137,6 +181,8 @@ static void on_lost(void *arg, uint64_t now_ns)
         return;
     catch_up(e, now_ns);
     e->idle_seen = idle(e);
+    if (e->pacer.drop)
+        shed(e, e->idle_seen, now_ns);
 }
 
 static void on_fault(void *arg, enum client_fault f, int code)
@@ -159,6 +205,13 @@ static void on_shaken(void *arg, const struct conn_handshake *h)
         recorder_handshake(e->cfg.recorder, h);
 }
 
+static void on_opened(void *arg, uint64_t took_ns)
+{
+    struct engine *e = arg;
+    if (!e->discard)
+        recorder_connect(e->cfg.recorder, took_ns);
+}
+
 enum err engine_new(const struct engine_config *cfg, struct engine **out, struct errmsg *msg)
 {
     struct engine *e = mem_calloc(1, sizeof *e);
@@ -170,10 +223,17 @@ enum err engine_new(const struct engine_config *cfg, struct engine **out, struct
     e->cfg.env.lost = on_lost;
     e->cfg.env.fault = on_fault;
     e->cfg.env.shaken = on_shaken;
+    e->cfg.env.opened = on_opened;
     e->fault = -1;
+    e->series = recorder_series(cfg->recorder);
+    e->own_row = e->series->warmup != UINT32_MAX ? e->series->warmup : 0;
+    e->warm_ns = NS_NEVER;
     sm_init(&e->phase, phases, ENGINE_PHASES, ENGINE_IDLE, "engine");
     pacer_init(&e->pacer, &cfg->schedule, cfg->quantum_ns);
+    e->pacer.drop = cfg->drop;
     recorder_closed_loop(cfg->recorder, e->pacer.closed);
+    if (cfg->from_send)
+        recorder_from_send(cfg->recorder);
     recorder_late_beyond(cfg->recorder, PACER_LATE_NS + cfg->quantum_ns);
     e->client = mem_calloc(1, cfg->ops->state_size);
     enum err err = cfg->ops->init(e->client, &e->cfg.env, msg);
@@ -209,40 +269,52 @@ void engine_start(struct engine *e, uint64_t t0_ns)
     if (!in_phase(e, ENGINE_OPENING) && !in_phase(e, ENGINE_READY))
         return;
     pacer_start(&e->pacer, t0_ns);
+    if (e->own_row != 0)
+        e->warm_ns = clock_add(t0_ns, e->series->warmup_ns);
     /* A closed loop owes nothing to requests that were not sent. */
     uint64_t grace_ns = e->pacer.closed ? 0 : e->cfg.timeout_ns;
     e->give_up_ns = clock_add(pacer_end(&e->pacer), grace_ns);
     sm_move(&e->phase, ENGINE_WAITING);
 }
 
-void engine_collect(struct engine *e)
+void engine_collect(struct engine *e, uint64_t now_ns)
 {
     struct client_traffic t = {0};
     e->cfg.ops->traffic(e->client, &t);
-    recorder_traffic(e->cfg.recorder, &t);
+    recorder_traffic(e->cfg.recorder, e->own_row, &t);
+    if (pacer_backlog(&e->pacer) == 0 || e->pacer.closed)
+        return;
+    struct pacer_slot s = pacer_oldest(&e->pacer);
+    if (!s.waiting)
+        return;
+    note_limit(e, s.due_ns, now_ns);
+    if (now_ns > e->limit_ns)
+        e->limit_ns = now_ns;
+}
+
+static void end_warmup(struct engine *e, uint64_t now_ns)
+{
+    engine_collect(e, now_ns);
+    e->own_row = 0;
+    e->warm_ns = NS_NEVER;
 }
 
 static void finish(struct engine *e, uint64_t now_ns)
 {
     if (!in_phase(e, ENGINE_IDLE))
         e->cfg.ops->stop(e->client, now_ns);
-    engine_collect(e);
+    engine_collect(e, now_ns);
     sm_move(&e->phase, ENGINE_ENDED);
 }
 
-typedef void (*unsent_fn)(struct recorder *r, uint64_t n, uint64_t age_ns);
-
 /* Closes the schedule: what is due and not sent stays so, and nothing that a quantum held back is
  * forgotten. */
-static void begin_drain(struct engine *e, uint64_t now_ns, uint64_t drain_ns, unsent_fn unsent)
+static void begin_drain(struct engine *e, uint64_t now_ns, uint64_t drain_ns, row_walk_fn unsent)
 {
     pacer_exact(&e->pacer);
     catch_up(e, now_ns);
-    if (pacer_backlog(&e->pacer) > 0) {
-        uint64_t age_ns = clock_elapsed(pacer_oldest(&e->pacer).due_ns, now_ns);
-        unsent(e->cfg.recorder, pacer_close(&e->pacer), age_ns);
-    }
-    pacer_close(&e->pacer);
+    engine_collect(e, now_ns);
+    row_walk(e->cfg.recorder, &e->pacer, pacer_close(&e->pacer), now_ns, unsent);
     e->drained_ns = clock_add(now_ns, drain_ns);
     sm_move(&e->phase, ENGINE_DRAINING);
 }
@@ -262,6 +334,8 @@ static void step_waiting(struct engine *e, uint64_t now_ns)
 
 static void step_sending(struct engine *e, uint64_t now_ns)
 {
+    if (now_ns >= e->warm_ns)
+        end_warmup(e, now_ns);
     dispatch(e, now_ns, e->cfg.now == NULL);
     /* A fresh stamp: the last request was sent after now_ns and has its whole timeout. */
     if (pacer_exhausted(&e->pacer) || now_ns >= e->give_up_ns)

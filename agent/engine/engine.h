@@ -24,6 +24,8 @@
  * then and not sent is unsent(stopped). ENDED comes as soon as nothing is left to do, which may be
  * before the duration is over.
  *
+ * With `drop` a request that finds no connection idle when it is due is unsent(dropped), at once.
+ *
  * A request whose send waited because no connection was idle is recorded as such (the server's
  * delay), any other delay as send lag (ours): pacer.h has the rule. One thread; callbacks of the
  * client run inside its own events and inside engine_pump. Not to be called from them.
@@ -38,6 +40,8 @@ struct engine_config {
     struct recorder *recorder;
     uint64_t timeout_ns;
     uint64_t quantum_ns; /* dispatch quantum, see pacer.h; at most timeout_ns; 0 = none */
+    bool drop;           /* a request that finds no idle connection is never sent */
+    bool from_send;      /* no corrected latency, as in a closed loop */
     /* A fresh stamp for each send, so that a burst of due requests records its true send lags
      * (CLOCK_MONOTONIC on a worker); NULL = the now_ns passed in (virtual time). */
     uint64_t (*now)(void);
@@ -81,9 +85,9 @@ enum err engine_reshare(struct engine *e, uint64_t from, const struct share *sha
  * number of times: the earliest end counts. */
 void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns);
 
-/* Hands what the client counted (bytes, connects, retries) to the recorder: before recorder_take.
- * At the end it is done here. */
-void engine_collect(struct engine *e);
+/* Hands what the client counted (bytes, connects, retries) and the time at the limit so far to the
+ * recorder: before recorder_take. At the end it is done here. */
+void engine_collect(struct engine *e, uint64_t now_ns);
 
 enum engine_phase engine_phase(const struct engine *e);
 uint64_t engine_backlog(const struct engine *e);

@@ -51,7 +51,7 @@ static uint64_t prompt_until(const struct pacer *p, uint64_t until, uint64_t now
 {
     uint64_t prompt = clock_add(p->due, idle);
     uint64_t since = now_ns - p->t0_ns, late_ns = PACER_LATE_NS + p->quantum_ns;
-    if (prompt < until && since > late_ns) {
+    if (prompt < until && since > late_ns && !p->drop) {
         uint64_t overlooked = schedule_due_until(&p->schedule, since - late_ns - 1);
         if (overlooked > prompt)
             prompt = overlooked;
@@ -66,7 +66,7 @@ static uint64_t advance_closed(struct pacer *p, uint64_t now_ns, uint64_t idle)
         return 0;
     uint64_t n = idle - backlog < left ? idle - backlog : left;
     p->due += n;
-    p->prompt = p->due;
+    p->prompt = p->open = p->due;
     return n;
 }
 
@@ -76,6 +76,11 @@ uint64_t pacer_advance(struct pacer *p, uint64_t now_ns, uint64_t idle)
         return advance_closed(p, now_ns, idle);
     if (now_ns < p->next_ns || p->next_ns == NS_NEVER)
         return 0;
+    if (p->open < p->due) {
+        if (p->sent < p->open)
+            return 0;
+        p->sent = p->open = p->due;
+    }
     uint64_t until = schedule_due_until(&p->schedule, now_ns - p->t0_ns);
     uint64_t backlog = pacer_backlog(p);
     /* Prompt slots come before waiting ones in the backlog: behind a waiting one a slot waits. */
@@ -83,7 +88,7 @@ uint64_t pacer_advance(struct pacer *p, uint64_t now_ns, uint64_t idle)
     if (idle > backlog && !behind_waiting)
         p->prompt = prompt_until(p, until, now_ns, idle - backlog);
     uint64_t n = until - p->due;
-    p->due = until;
+    p->due = p->open = until;
     find_next(p);
     return n;
 }
@@ -107,7 +112,7 @@ enum err pacer_reshare(struct pacer *p, uint64_t from, const struct share *share
 
 uint64_t pacer_backlog(const struct pacer *p)
 {
-    return p->due - p->sent;
+    return p->open - p->sent;
 }
 
 struct pacer_slot pacer_oldest(const struct pacer *p)
@@ -127,7 +132,19 @@ void pacer_sent(struct pacer *p)
 
 bool pacer_exhausted(const struct pacer *p)
 {
-    return p->sent == p->schedule.count;
+    return p->due == p->schedule.count && p->sent == p->open;
+}
+
+struct pacer_range pacer_shed(struct pacer *p, uint64_t idle)
+{
+    uint64_t keep = p->prompt < p->open ? p->prompt : p->open;
+    if (keep > clock_add(p->sent, idle))
+        keep = p->sent + idle;
+    if (keep < p->sent)
+        keep = p->sent;
+    struct pacer_range shed = {keep, p->open - keep};
+    p->open = keep;
+    return shed;
 }
 
 uint64_t pacer_wake(const struct pacer *p, uint64_t idle)
@@ -149,10 +166,21 @@ void pacer_exact(struct pacer *p)
         find_next(p);
 }
 
-uint64_t pacer_close(struct pacer *p)
+struct pacer_range pacer_close(struct pacer *p)
 {
-    uint64_t n = pacer_backlog(p);
-    p->sent = p->due;
+    struct pacer_range rest = {p->sent, pacer_backlog(p)};
+    p->sent = p->open = p->due;
     p->next_ns = NS_NEVER;
-    return n;
+    return rest;
+}
+
+uint64_t pacer_due(const struct pacer *p, uint64_t slot, uint64_t *tag)
+{
+    *tag = schedule_index(&p->schedule, slot);
+    return clock_add(p->t0_ns, schedule_due_at(&p->schedule, *tag));
+}
+
+uint64_t pacer_slots_before(const struct pacer *p, uint64_t ns)
+{
+    return ns == 0 ? 0 : schedule_due_until(&p->schedule, ns - 1);
 }

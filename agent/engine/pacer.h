@@ -19,6 +19,11 @@
  * but slots that were overlooked for more than PACER_LATE_NS while a connection was idle are
  * prompt, however many they are: it was us who slept.
  *
+ * Where a slot that finds no connection is to be dropped (`drop`), one that is not prompt is given
+ * up at once, and there are never more prompt ones than idle connections: not when they were
+ * overlooked either, nor when a connection was lost (pacer_shed). While prompt ones in front of
+ * given up ones are still to be sent, nothing more becomes due: that is a matter of one turn.
+ *
  * With a quantum the clock is looked at only from the next multiple of it (after t0) on once a slot
  * is due, so that several slots leave in one wake-up. Their due times stay what they are; the class
  * is that of the instant of the look. What the quantum delays is not overlooked.
@@ -26,17 +31,25 @@
 
 #define PACER_LATE_NS UINT64_C(1000000)
 
-/* Embedded by value, owned by the engine. Slots are the shard's own count, 0, 1, 2, ... */
+/* Embedded by value, owned by the engine; `drop` is set after pacer_init. Slots are the shard's own
+ * count, 0, 1, 2, ... */
 struct pacer {
     struct schedule schedule;
     uint64_t t0_ns;
     uint64_t due;        /* slots below have become due */
-    uint64_t sent;       /* slots below have been sent (or given up); sent <= due */
+    uint64_t sent;       /* slots below have been sent (or given up); sent <= open */
+    uint64_t open;       /* slots from here to `due` were dropped; without drop it is `due` */
     uint64_t prompt;     /* slots below are prompt, those from here to `due` are waiting */
     uint64_t next_ns;    /* when to look for slot `due`; NS_NEVER = no more, or not started */
     uint64_t end_ns;     /* pacer_end, worked out once */
     uint64_t quantum_ns; /* 0 = every slot is looked for at its due time */
+    bool drop;           /* see above */
     bool closed;         /* closed loop: a slot becomes due when a connection is idle for it */
+};
+
+/* Slots that are given up: from .. from + n - 1. */
+struct pacer_range {
+    uint64_t from, n;
 };
 
 struct pacer_slot {
@@ -67,6 +80,10 @@ void pacer_sent(struct pacer *p);
  * is pacer_end. */
 bool pacer_exhausted(const struct pacer *p);
 
+/* With drop, after pacer_advance: gives up what is due and not prompt, and of what is prompt all
+ * but the oldest `idle`. */
+struct pacer_range pacer_shed(struct pacer *p, uint64_t idle);
+
 /* When to look again if no connection becomes free: the next due instant (rounded up to the
  * quantum), the past when idle connections and a backlog stand side by side, NS_NEVER when no
  * connection is idle. */
@@ -76,7 +93,11 @@ uint64_t pacer_wake(const struct pacer *p, uint64_t idle);
 uint64_t pacer_end(const struct pacer *p);
 /* No quantum from here on: the next look finds everything that is due by then. */
 void pacer_exact(struct pacer *p);
-/* Nothing more becomes due and the backlog is given up. Returns its size. */
-uint64_t pacer_close(struct pacer *p);
+/* Nothing more becomes due and the backlog is given up. */
+struct pacer_range pacer_close(struct pacer *p);
+/* Of any slot: its request, and when that is due. Not in a closed loop. */
+uint64_t pacer_due(const struct pacer *p, uint64_t slot, uint64_t *tag);
+/* Slots below are due before `ns` after t0. */
+uint64_t pacer_slots_before(const struct pacer *p, uint64_t ns);
 
 #endif

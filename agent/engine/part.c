@@ -64,16 +64,38 @@ static void add_suites(const struct part *p, struct snapshot *s)
     }
 }
 
+static void add_hist(const struct hist_rec *from, struct series *to, enum hist_kind k)
+{
+    if (from->total > 0)
+        hist_rec_add_to(from, series_hist(to, k));
+}
+
+static enum err add_row(const struct part *p, uint32_t row, struct snapshot *s)
+{
+    static const struct counters none = {0};
+    const struct part_row *r = &p->rows[row];
+    if (row > 0 && counters_equal(&r->counters, &none))
+        return ERR_OK;
+    struct series *to =
+        snapshot_series(s, series_map_stage(p->series, row), series_map_name(p->series, row));
+    if (to == NULL)
+        return ERR_TOO_BIG;
+    counters_add(&to->counters, &r->counters);
+    add_hist(&r->corrected, to, HIST_CORRECTED);
+    add_hist(&r->uncorrected, to, HIST_UNCORRECTED);
+    for (size_t k = HIST_SEND_LAG; k < HIST_KINDS && row == 0; k++)
+        add_hist(&p->hists[k], to, (enum hist_kind)k);
+    return ERR_OK;
+}
+
 enum err part_add_to(const struct part *p, struct snapshot *s)
 {
     add_bounds(p, s);
-    struct series *series = snapshot_series(s, 0, "");
-    if (series == NULL)
-        return ERR_TOO_BIG;
-    counters_add(&series->counters, &p->counters);
-    for (size_t k = 0; k < HIST_KINDS; k++)
-        if (p->hists[k].total > 0)
-            hist_rec_add_to(&p->hists[k], series_hist(series, (enum hist_kind)k));
+    for (uint32_t i = 0; i < p->series->n; i++) {
+        enum err e = add_row(p, i, s);
+        if (e != ERR_OK)
+            return e;
+    }
     for (size_t code = SNAPSHOT_STATUS_MIN; code <= SNAPSHOT_STATUS_MAX; code++)
         s->status[code] += p->status[code];
     add_errors(p, s);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/client/client.h"
+#include "agent/engine/series_map.h"
 #include "common/counters.h"
 #include "common/hist.h"
 #include "common/mailbox.h"
@@ -37,6 +38,12 @@ struct part_suite {
     uint64_t count;
 };
 
+/* What is kept of each row of the series map. */
+struct part_row {
+    struct counters counters;
+    struct hist_rec corrected, uncorrected;
+};
+
 struct part {
     struct letter letter; /* kind is the worker's, see worker.h */
     uint32_t worker;
@@ -52,34 +59,50 @@ struct part {
     uint64_t spin_ns;                       /* of cpu_ns: spent waiting for a due time */
     uint64_t context_switches, preemptions; /* all of them; those against its will */
     uint64_t censored_age_ns;
-    struct counters counters;
+    const struct series_map *series;
+    struct part_row *rows; /* series->n of them */
     uint32_t status[SNAPSHOT_STATUS_MAX + 1];
     uint32_t n_errors;
     struct part_error errors[RECORDER_ERRORS];
     uint64_t errors_other;
     uint32_t n_suites;
     struct part_suite suites[RECORDER_SUITES];
-    struct hist_rec hists[HIST_KINDS];
+    struct hist_rec hists[HIST_KINDS]; /* all kinds but the two clocks, which each row has */
 };
 
+/* All the memory that there will be: 265 KiB for each part and row of the map, which is borrowed,
+ * beside 1.2 MiB for each part. */
 struct recorder;
-struct recorder *recorder_new(uint32_t worker);
+struct recorder *recorder_new(uint32_t worker, const struct series_map *series);
 void recorder_free(struct recorder *r);
+const struct series_map *recorder_series(const struct recorder *r);
 /* A closed loop has no due times: no corrected latency and no send lag is recorded. */
 void recorder_closed_loop(struct recorder *r, bool closed);
+/* There are due times, but no corrected latency is recorded all the same. */
+void recorder_from_send(struct recorder *r);
 /* A send lag above this counts as late; PACER_LATE_NS when it is not called. */
 void recorder_late_beyond(struct recorder *r, uint64_t late_ns);
 
-/* Hot path. */
-void recorder_due(struct recorder *r, uint64_t n); /* n requests became due */
-void recorder_sent(struct recorder *r, uint64_t due_ns, uint64_t sent_ns, bool waited);
-void recorder_result(struct recorder *r, const struct client_result *res); /* every outcome */
+/* Hot path. `row`: of the series map. What belongs to a connection rather than to a request is in
+ * row 0. Of what is due in the warm-up there are the row's own figures and nothing else: no status
+ * code, no error text, no lag, no phase, no age. */
+/* n requests of that row became due. */
+void recorder_due(struct recorder *r, uint32_t row, uint64_t n);
+void recorder_sent(struct recorder *r, uint32_t row, uint64_t due_ns, uint64_t sent_ns,
+                   bool waited);
+/* Every outcome. */
+void recorder_result(struct recorder *r, uint32_t row, const struct client_result *res);
 void recorder_handshake(struct recorder *r, const struct conn_handshake *h);
+void recorder_connect(struct recorder *r, uint64_t took_ns);
 void recorder_fault(struct recorder *r, enum client_fault f, int code);
-void recorder_traffic(struct recorder *r, const struct client_traffic *t);
-/* Requests that will never be sent; age = oldest one's (now - due). */
-void recorder_unsent_no_connection(struct recorder *r, uint64_t n, uint64_t age_ns);
-void recorder_unsent_stopped(struct recorder *r, uint64_t n, uint64_t age_ns);
+/* Connections opened in the warm-up count in row 0, for they serve all that follows. */
+void recorder_traffic(struct recorder *r, uint32_t row, const struct client_traffic *t);
+/* So long requests were waiting and every connection was busy. */
+void recorder_limit(struct recorder *r, uint32_t row, uint64_t ns);
+/* n requests of that row will never be sent; age = oldest one's (now - due). */
+void recorder_unsent_no_connection(struct recorder *r, uint32_t row, uint64_t n, uint64_t age_ns);
+void recorder_unsent_stopped(struct recorder *r, uint32_t row, uint64_t n, uint64_t age_ns);
+void recorder_unsent_dropped(struct recorder *r, uint32_t row, uint64_t n, uint64_t age_ns);
 
 /* Closes the current part (the caller fills bounds, gauges, cpu) and starts the next; NULL when no
  * spare part is there: go on with the current one. `final` always succeeds. */
@@ -88,7 +111,9 @@ struct part *recorder_take(struct recorder *r, bool final);
  * until one has come home. */
 void recorder_give(struct recorder *r, struct part *p);
 
-/* Adds a part to a snapshot (main thread): series 0, error texts are made here. */
+/* Adds a part to a snapshot (main thread): a series for each row in which anything was counted, and
+ * row 0's; the other histograms are added to that one. Error texts are made here. ERR_TOO_BIG: the
+ * snapshot has no room for another series. */
 enum err part_add_to(const struct part *p, struct snapshot *s) MUST_CHECK;
 
 #endif

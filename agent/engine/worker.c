@@ -134,7 +134,7 @@ static void close_intervals(struct worker *w, uint64_t now_ns)
     engine_pump(w->engine, w->t0_ns + to_ns - 1);
     if (engine_phase(w->engine) == ENGINE_ENDED)
         return;
-    engine_collect(w->engine);
+    engine_collect(w->engine, w->t0_ns + to_ns);
     struct part *p = recorder_take(w->recorder, false);
     if (p != NULL)
         post_part(w, p, w->next_interval - 1, to_ns);
@@ -358,7 +358,7 @@ static enum err build(struct worker *w, struct errmsg *msg)
     if (e != ERR_OK)
         return e;
     w->timer = loop_timer_new(w->loop, on_timer, w);
-    w->recorder = recorder_new(cfg->number);
+    w->recorder = recorder_new(cfg->number, cfg->series != NULL ? cfg->series : series_map_one());
     struct engine_config ec = {.schedule = cfg->schedule,
                                .ops = cfg->ops,
                                .env = {.loop = w->loop,
@@ -369,6 +369,8 @@ static enum err build(struct worker *w, struct errmsg *msg)
                                .recorder = w->recorder,
                                .timeout_ns = cfg->timeout_ns,
                                .quantum_ns = cfg->quantum_ns,
+                               .drop = cfg->drop,
+                               .from_send = cfg->from_send,
                                .now = clock_mono_ns};
     return engine_new(&ec, &w->engine, msg);
 }

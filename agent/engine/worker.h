@@ -7,6 +7,7 @@
 
 #include "agent/client/client.h"
 #include "agent/engine/placement.h"
+#include "agent/engine/series_map.h"
 #include "common/err.h"
 #include "common/mailbox.h"
 #include "proto/schedule.h"
@@ -23,10 +24,12 @@ struct worker_config {
     uint32_t number;
     struct schedule schedule;
     const struct client_ops *ops;
-    const struct targets *targets; /* shared, read-only, outlives the worker */
-    const struct reqset *requests; /* the same */
+    const struct targets *targets;   /* shared, read-only, outlives the worker */
+    const struct reqset *requests;   /* the same */
+    const struct series_map *series; /* the same; NULL = one row */
     struct client_rules rules;
     uint32_t connections;
+    bool drop, from_send; /* see engine.h */
     uint64_t timeout_ns;
     uint64_t interval_ns;
     uint64_t spin_ns;    /* spin_init's setting; not looked at with a quantum */

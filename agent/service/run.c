@@ -15,6 +15,7 @@
 #include "agent/service/policy_caps.h"
 #include "agent/service/refresh.h"
 #include "agent/service/resolving.h"
+#include "agent/service/run_rules.h"
 #include "agent/service/run_targets.h"
 #include "common/clock.h"
 #include "common/host.h"
@@ -69,6 +70,7 @@ struct run {
     struct plan plan;
     struct plan_part part;
     struct reqset *requests;
+    struct series_map series;
     struct run_targets *targets;
     struct refresh *refresh; /* NULL = names are not looked up again */
     struct mailbox *reports;
@@ -164,8 +166,11 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
         .ops = client_h1_ops(),
         .targets = run_targets_list(r->targets),
         .requests = r->requests,
-        .connections =
-            r->part.connections / r->n_workers + (i < r->part.connections % r->n_workers ? 1 : 0),
+        .series = &r->series,
+        .rules = run_rules(&r->plan, &r->part, r->n_workers, i),
+        .connections = run_rules_part(r->part.connections, r->n_workers, i),
+        .drop = r->plan.on_full == PLAN_DROP,
+        .from_send = r->plan.closed_loop,
         .timeout_ns = r->plan.timeout_ns,
         .interval_ns = r->plan.interval_ns,
         .spin_ns = r->spin_ns,
@@ -198,7 +203,7 @@ static enum err check_ports(const struct run *r, struct errmsg *msg)
 {
     uint64_t addresses = run_targets_addresses(r->targets);
     uint32_t ports = run_targets_use_ports(r->targets) ? host_local_ports() : 0;
-    enum err e = preflight_ports(r->part.connections, addresses, ports, msg);
+    enum err e = preflight_ports(plan_part_most(&r->part), addresses, ports, msg);
     if (e == ERR_OK)
         e = preflight_fresh_ports(&r->plan, &r->part, addresses, run_targets_here(r->targets),
                                   ports, msg);
@@ -269,9 +274,11 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
         plan->key != NULL) /* only the controller knows which of them are secrets */
         host_no_core_files();
     if (e == ERR_OK)
-        e = preflight_descriptors(part->connections, host_fd_limit(), msg);
+        e = preflight_descriptors(plan_part_most(part), host_fd_limit(), msg);
     if (e == ERR_OK)
         e = reqset_new(&r->plan, &r->requests, msg);
+    if (e == ERR_OK)
+        e = series_map_init(&r->series, &r->plan, r->requests, msg);
     if (e == ERR_OK)
         e = run_targets_new(&r->plan, r->requests, &r->policy, &r->targets, msg);
     if (e == ERR_OK)
@@ -363,7 +370,7 @@ static uint64_t complete_until(const struct run *r)
 static void consume(struct run *r, struct part *p, struct snapshot *into)
 {
     /* The cumulative figures are added up apart from the deltas, so that comparing them proves
-     * something. A part always has series 0 only: adding cannot fail. */
+     * something. There are no more series than rows of the map: adding cannot fail. */
     if (part_add_to(p, into) != ERR_OK || part_add_to(p, r->total) != ERR_OK)
         log_error("run", "a part of worker %" PRIu32 " could not be added", p->worker);
     if (p->to_ns > r->last_to_ns)

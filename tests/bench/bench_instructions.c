@@ -70,7 +70,7 @@ static uint64_t run_null(uint64_t requests)
     struct engine *e;
     struct answer next = {0, NS_NEVER};
     struct client_null_hooks hooks = {.arg = &next, .submitted = on_submitted};
-    struct recorder *recorder = recorder_new(0);
+    struct recorder *recorder = recorder_new(0, series_map_one());
     struct engine_config cfg = {.schedule = schedule(RATE, requests),
                                 .ops = client_null_ops(),
                                 .env = {.connections = 10},
@@ -90,7 +90,7 @@ static uint64_t run_null(uint64_t requests)
             engine_pump(e, wake_ns);
         }
     }
-    uint64_t ok = recorder_take(recorder, true)->counters.ok;
+    uint64_t ok = recorder_take(recorder, true)->rows[0].counters.ok;
     engine_free(e);
     recorder_free(recorder);
     return ok;
@@ -135,7 +135,7 @@ static void on_report(void *arg, struct letter *l)
     if (l->kind != WORKER_PART)
         return;
     struct part *p = (struct part *)(void *)l;
-    b->ok += p->counters.ok;
+    b->ok += p->rows[0].counters.ok;
     b->ended |= p->final;
     worker_give(b->worker, p);
 }

@@ -54,7 +54,7 @@ struct rig *rig_new(const struct rig_config *cfg)
     struct errmsg msg = {{0}};
     r->ops = client_tap_ops();
     ec.ops = &r->ops;
-    ec.recorder = r->recorder = recorder_new(0);
+    ec.recorder = r->recorder = recorder_new(0, series_map_one());
     ec.env.connections = cfg->connections;
     ck_assert_int_eq(
         schedule_init(&ec.schedule, &cfg->rate, &all, cfg->duration_ns, cfg->requests, &msg),
@@ -103,14 +103,14 @@ static void check_followed(const struct rig *r)
     const struct part *p = r->part;
     struct seen s = look(r);
     ck_assert_uint_eq(s.outcomes[OUTCOMES], 0);
-    ck_assert_uint_eq(p->counters.ok, s.outcomes[OUTCOME_OK]);
-    ck_assert_uint_eq(p->counters.timeouts, s.outcomes[OUTCOME_TIMEOUT]);
-    ck_assert_uint_eq(p->counters.unfinished, s.outcomes[OUTCOME_UNFINISHED]);
-    ck_assert_uint_eq((uint64_t)p->hists[HIST_CORRECTED].sum, r->closed ? 0 : s.corrected_sum);
-    ck_assert_uint_eq((uint64_t)p->hists[HIST_UNCORRECTED].sum, s.uncorrected_sum);
+    ck_assert_uint_eq(p->rows[0].counters.ok, s.outcomes[OUTCOME_OK]);
+    ck_assert_uint_eq(p->rows[0].counters.timeouts, s.outcomes[OUTCOME_TIMEOUT]);
+    ck_assert_uint_eq(p->rows[0].counters.unfinished, s.outcomes[OUTCOME_UNFINISHED]);
+    ck_assert_uint_eq((uint64_t)p->rows[0].corrected.sum, r->closed ? 0 : s.corrected_sum);
+    ck_assert_uint_eq((uint64_t)p->rows[0].uncorrected.sum, s.uncorrected_sum);
     ck_assert_uint_eq((uint64_t)(p->hists[HIST_WAIT].sum + p->hists[HIST_SEND_LAG].sum),
                       s.wait_sum);
-    if (counters_unsent(&p->counters) == 0)
+    if (counters_unsent(&p->rows[0].counters) == 0)
         ck_assert_uint_eq(p->censored_age_ns, s.oldest_ns);
     else
         ck_assert_uint_ge(p->censored_age_ns, s.oldest_ns);
@@ -124,14 +124,14 @@ void rig_close(struct rig *r)
     ck_assert_uint_eq(engine_backlog(r->engine), 0);
     ck_assert_uint_eq(engine_in_flight(r->engine), 0);
     struct part *p = r->part = recorder_take(r->recorder, true);
-    ck_assert_msg(counters_check(&p->counters, &msg) == ERR_OK, "%s", msg.text);
-    ck_assert_uint_eq(p->counters.sent, r->sent);
+    ck_assert_msg(counters_check(&p->rows[0].counters, &msg) == ERR_OK, "%s", msg.text);
+    ck_assert_uint_eq(p->rows[0].counters.sent, r->sent);
     ck_assert_uint_eq(r->done, r->sent);
-    uint64_t corrected = r->closed ? 0 : p->counters.completed;
-    ck_assert_uint_eq(p->hists[HIST_CORRECTED].total, corrected);
-    ck_assert_uint_eq(p->hists[HIST_UNCORRECTED].total, p->counters.completed);
-    ck_assert_uint_eq(p->hists[HIST_WAIT].total, p->counters.waited);
-    uint64_t prompt = r->closed ? 0 : p->counters.sent - p->counters.waited;
+    uint64_t corrected = r->closed ? 0 : p->rows[0].counters.completed;
+    ck_assert_uint_eq(p->rows[0].corrected.total, corrected);
+    ck_assert_uint_eq(p->rows[0].uncorrected.total, p->rows[0].counters.completed);
+    ck_assert_uint_eq(p->hists[HIST_WAIT].total, p->rows[0].counters.waited);
+    uint64_t prompt = r->closed ? 0 : p->rows[0].counters.sent - p->rows[0].counters.waited;
     ck_assert_uint_eq(p->hists[HIST_SEND_LAG].total, prompt);
     if (r->sent <= r->capacity)
         check_followed(r);

@@ -198,7 +198,7 @@ static void add_engine(struct sim *m, uint32_t k)
     struct errmsg msg = {{0}};
     ck_assert_int_eq(
         schedule_init(&cfg.schedule, &x->rate, &share, x->duration_ns, UINT64_MAX, &msg), ERR_OK);
-    cfg.recorder = m->recorders[k] = recorder_new(k);
+    cfg.recorder = m->recorders[k] = recorder_new(k, series_map_one());
     cfg.timeout_ns = x->timeout_ns == 0 ? NS_NEVER : x->timeout_ns;
     cfg.env.connections =
         (uint32_t)(x->connections / m->threads + (k < x->connections % m->threads));
@@ -313,9 +313,11 @@ static struct totals collect(struct sim *m)
         t.hists[kind] = hist_new_default();
     for (uint32_t k = 0; k < m->threads; k++) {
         struct part *p = recorder_take(m->recorders[k], true);
-        counters_add(&t.c, &p->counters);
-        for (int kind = 0; kind < HIST_KINDS; kind++)
+        counters_add(&t.c, &p->rows[0].counters);
+        for (int kind = HIST_SEND_LAG; kind < HIST_KINDS; kind++)
             hist_rec_add_to(&p->hists[kind], t.hists[kind]);
+        hist_rec_add_to(&p->rows[0].corrected, t.hists[HIST_CORRECTED]);
+        hist_rec_add_to(&p->rows[0].uncorrected, t.hists[HIST_UNCORRECTED]);
         if (p->censored_age_ns > t.censored_age_ns)
             t.censored_age_ns = p->censored_age_ns;
     }

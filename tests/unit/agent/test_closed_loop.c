@@ -83,8 +83,8 @@ START_TEST(test_sends_exactly_n)
         struct rig *r = start(&cfg, &s, &rng);
         run(r, cfg.connections, NS_NEVER - 1);
         rig_close(r);
-        ck_assert_uint_eq(r->part->counters.scheduled, cfg.requests);
-        ck_assert_uint_eq(r->part->counters.ok, cfg.requests);
+        ck_assert_uint_eq(r->part->rows[0].counters.scheduled, cfg.requests);
+        ck_assert_uint_eq(r->part->rows[0].counters.ok, cfg.requests);
         rig_free(r);
     }
 }
@@ -106,7 +106,7 @@ START_TEST(test_ends_with_the_time)
         s.max_ns += 2 * MS; /* bounds the number of requests */
         run(r, cfg.connections, NS_NEVER - 1);
         rig_close(r);
-        const struct counters *c = &r->part->counters;
+        const struct counters *c = &r->part->rows[0].counters;
         ck_assert_uint_eq(c->scheduled, c->sent);
         ck_assert_uint_eq(c->ok, c->sent);
         ck_assert_uint_eq(c->waited + c->late, 0);
@@ -131,8 +131,8 @@ START_TEST(test_stop_closes_the_ledger)
     run(r, cfg.connections, T0 + 100 * MS);
     engine_stop(r->engine, T0 + 100 * MS, 0);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.unfinished, 7);
-    ck_assert_uint_eq(counters_unsent(&r->part->counters), 0);
+    ck_assert_uint_eq(r->part->rows[0].counters.unfinished, 7);
+    ck_assert_uint_eq(counters_unsent(&r->part->rows[0].counters), 0);
     rig_free(r);
 }
 END_TEST
@@ -151,7 +151,7 @@ START_TEST(test_stop_at_t0_schedules_nothing)
     struct rig *r = start(&cfg, &s, &rng);
     engine_stop(r->engine, T0, 0);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.scheduled, 0);
+    ck_assert_uint_eq(r->part->rows[0].counters.scheduled, 0);
     rig_free(r);
 }
 END_TEST

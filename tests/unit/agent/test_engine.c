@@ -87,9 +87,9 @@ START_TEST(test_ends_when_all_is_done)
     rig_run(r, T0 + 990 * MS);
     ck_assert_int_eq(engine_phase(r->engine), ENGINE_ENDED);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.ok, 100);
-    ck_assert_uint_eq(r->part->counters.waited, 0);
-    ck_assert_uint_eq(r->part->hists[HIST_CORRECTED].max, 0);
+    ck_assert_uint_eq(r->part->rows[0].counters.ok, 100);
+    ck_assert_uint_eq(r->part->rows[0].counters.waited, 0);
+    ck_assert_uint_eq(r->part->rows[0].corrected.max, 0);
     rig_free(r);
 }
 END_TEST
@@ -107,10 +107,10 @@ START_TEST(test_backlog_is_sent_until_duration_plus_timeout)
     ck_assert_int_eq(engine_phase(r->engine), ENGINE_DRAINING);
     rig_run(r, T0 + 1500 * MS);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.scheduled, 100);
-    ck_assert_uint_eq(r->part->counters.sent, 5);
-    ck_assert_uint_eq(r->part->counters.timeouts, 5);
-    ck_assert_uint_eq(r->part->counters.unsent_no_connection, 95);
+    ck_assert_uint_eq(r->part->rows[0].counters.scheduled, 100);
+    ck_assert_uint_eq(r->part->rows[0].counters.sent, 5);
+    ck_assert_uint_eq(r->part->rows[0].counters.timeouts, 5);
+    ck_assert_uint_eq(r->part->rows[0].counters.unsent_no_connection, 95);
     ck_assert_uint_eq(r->part->censored_age_ns, 1460 * MS); /* due at 40, timed out at 1500 */
     rig_free(r);
 }
@@ -126,9 +126,9 @@ START_TEST(test_in_flight_gets_its_timeout_at_the_end)
     ck_assert(rig_complete(r, 99, T0 + 1289 * MS));
     rig_run(r, T0 + 1290 * MS);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.ok, 1);
-    ck_assert_uint_eq(r->part->counters.timeouts, 99);
-    ck_assert_uint_eq(r->part->counters.unfinished, 0);
+    ck_assert_uint_eq(r->part->rows[0].counters.ok, 1);
+    ck_assert_uint_eq(r->part->rows[0].counters.timeouts, 99);
+    ck_assert_uint_eq(r->part->rows[0].counters.unfinished, 0);
     rig_free(r);
 }
 END_TEST
@@ -142,9 +142,9 @@ START_TEST(test_request_limit_ends_the_run)
     rig_run(r, T0 + 370 * MS); /* 7/R + timeout */
     rig_run(r, T0 + 600 * MS);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.scheduled, 7);
-    ck_assert_uint_eq(r->part->counters.sent, 2);
-    ck_assert_uint_eq(r->part->counters.unsent_no_connection, 5);
+    ck_assert_uint_eq(r->part->rows[0].counters.scheduled, 7);
+    ck_assert_uint_eq(r->part->rows[0].counters.sent, 2);
+    ck_assert_uint_eq(r->part->rows[0].counters.unsent_no_connection, 5);
     rig_free(r);
 }
 END_TEST
@@ -156,7 +156,7 @@ START_TEST(test_empty_shard_ends_at_t0)
     struct rig *r = rig_new(&cfg);
     engine_pump(r->engine, T0);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.scheduled, 0);
+    ck_assert_uint_eq(r->part->rows[0].counters.scheduled, 0);
     rig_free(r);
 }
 END_TEST
@@ -169,9 +169,9 @@ START_TEST(test_stop_counts_what_was_due)
     /* Due at 0 .. 90 and, at this very instant, 100: eleven. Two are in flight. */
     engine_stop(r->engine, T0 + 100 * MS, 0);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.scheduled, 11);
-    ck_assert_uint_eq(r->part->counters.unsent_stopped, 9);
-    ck_assert_uint_eq(r->part->counters.unfinished, 2);
+    ck_assert_uint_eq(r->part->rows[0].counters.scheduled, 11);
+    ck_assert_uint_eq(r->part->rows[0].counters.unsent_stopped, 9);
+    ck_assert_uint_eq(r->part->rows[0].counters.unfinished, 2);
     ck_assert_uint_eq(r->part->censored_age_ns, 100 * MS);
     ck_assert_uint_eq(r->part->n_errors, 0);
     ck_assert(!rig_complete(r, 0, T0 + 101 * MS));
@@ -195,9 +195,9 @@ START_TEST(test_stop_drains_what_is_in_flight)
     ck_assert_uint_eq(r->sent, 2); /* the free connection takes nothing more */
     rig_run(r, T0 + 150 * MS);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.ok, 1);
-    ck_assert_uint_eq(r->part->counters.unfinished, 1);
-    ck_assert_uint_eq(r->part->counters.unsent_stopped, 4);
+    ck_assert_uint_eq(r->part->rows[0].counters.ok, 1);
+    ck_assert_uint_eq(r->part->rows[0].counters.unfinished, 1);
+    ck_assert_uint_eq(r->part->rows[0].counters.unsent_stopped, 4);
     rig_free(r);
 }
 END_TEST
@@ -212,8 +212,8 @@ START_TEST(test_a_drain_is_at_most_the_timeout)
     engine_stop(r->engine, T0 + 50 * MS, NS_NEVER);
     rig_run(r, T0 + 310 * MS);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.timeouts, 2);
-    ck_assert_uint_eq(r->part->counters.connects, 2);
+    ck_assert_uint_eq(r->part->rows[0].counters.timeouts, 2);
+    ck_assert_uint_eq(r->part->rows[0].counters.connects, 2);
     rig_free(r);
 }
 END_TEST
@@ -229,7 +229,7 @@ START_TEST(test_of_two_stops_the_earlier_end_counts)
     engine_stop(r->engine, T0 + 80 * MS, 10 * MS);
     rig_run(r, T0 + 90 * MS);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.unfinished, 2);
+    ck_assert_uint_eq(r->part->rows[0].counters.unfinished, 2);
     rig_free(r);
 }
 END_TEST
@@ -240,8 +240,8 @@ START_TEST(test_stop_before_t0_schedules_nothing)
     struct rig *r = rig_new(&cfg);
     engine_stop(r->engine, T0 - 1, NS_PER_SEC);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.scheduled, 0);
-    ck_assert_uint_eq(r->part->counters.connects, 2);
+    ck_assert_uint_eq(r->part->rows[0].counters.scheduled, 0);
+    ck_assert_uint_eq(r->part->rows[0].counters.connects, 2);
     rig_free(r);
 }
 END_TEST
@@ -252,8 +252,8 @@ START_TEST(test_stop_at_t0_without_a_pump)
     struct rig *r = rig_new(&cfg);
     engine_stop(r->engine, T0, NS_PER_SEC);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.scheduled, 1);
-    ck_assert_uint_eq(r->part->counters.unsent_stopped, 1);
+    ck_assert_uint_eq(r->part->rows[0].counters.scheduled, 1);
+    ck_assert_uint_eq(r->part->rows[0].counters.unsent_stopped, 1);
     rig_free(r);
 }
 END_TEST
@@ -293,8 +293,8 @@ START_TEST(test_the_last_send_gets_its_whole_timeout)
     ck_assert_int_eq(engine_phase(r->engine), ENGINE_DRAINING);
     rig_run(r, T0 + 2000 * MS);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.timeouts, 100);
-    ck_assert_uint_eq(r->part->counters.unfinished, 0);
+    ck_assert_uint_eq(r->part->rows[0].counters.timeouts, 100);
+    ck_assert_uint_eq(r->part->rows[0].counters.unfinished, 0);
     rig_free(r);
 }
 END_TEST
@@ -320,8 +320,8 @@ START_TEST(test_backlog_of_billions)
     ck_assert_uint_gt(engine_backlog(r->engine), UINT64_C(17999999000));
     engine_stop(r->engine, hour + 500, 0);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.scheduled, UINT64_C(18000000003));
-    ck_assert_uint_eq(r->part->counters.unsent_stopped, UINT64_C(18000000003) - 504);
+    ck_assert_uint_eq(r->part->rows[0].counters.scheduled, UINT64_C(18000000003));
+    ck_assert_uint_eq(r->part->rows[0].counters.unsent_stopped, UINT64_C(18000000003) - 504);
     rig_free(r);
 }
 END_TEST
@@ -347,9 +347,9 @@ START_TEST(test_work_per_pump_is_bounded)
         CHECK_MUST(engine_phase(r->engine) == ENGINE_ENDED || engine_wake(r->engine) <= now);
     }
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.ok, 200000);
+    ck_assert_uint_eq(r->part->rows[0].counters.ok, 200000);
     /* The only connection was idle all the time: this was our own sleep. */
-    ck_assert_uint_ge(r->part->counters.late, 199000);
+    ck_assert_uint_ge(r->part->rows[0].counters.late, 199000);
     rig_free(r);
 }
 END_TEST

@@ -33,8 +33,8 @@ START_TEST(test_busy_connections_make_it_wait)
     rig_run(r, T0 + 30 * MS); /* 3 finds an idle connection */
     engine_stop(r->engine, T0 + 31 * MS, 0);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.waited, 2);
-    ck_assert_uint_eq(r->part->counters.late, 0);
+    ck_assert_uint_eq(r->part->rows[0].counters.waited, 2);
+    ck_assert_uint_eq(r->part->rows[0].counters.late, 0);
     ck_assert_uint_eq(r->part->hists[HIST_WAIT].max, 15 * MS);
     ck_assert_uint_eq(r->part->hists[HIST_SEND_LAG].max, 0);
     rig_free(r);
@@ -51,7 +51,7 @@ START_TEST(test_free_at_the_due_instant_is_no_wait)
     ck_assert_uint_eq(r->requests[1].sent_ns, T0 + 10 * MS);
     engine_stop(r->engine, T0 + 11 * MS, 0);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.waited, 0);
+    ck_assert_uint_eq(r->part->rows[0].counters.waited, 0);
     rig_free(r);
 }
 END_TEST
@@ -64,8 +64,8 @@ START_TEST(test_a_sleeping_engine_blames_itself)
     engine_pump(r->engine, T0 + 35 * MS); /* 1, 2, 3 are 25, 15 and 5 ms late, with idle ones */
     engine_stop(r->engine, T0 + 36 * MS, 0);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.waited, 0);
-    ck_assert_uint_eq(r->part->counters.late, 3);
+    ck_assert_uint_eq(r->part->rows[0].counters.waited, 0);
+    ck_assert_uint_eq(r->part->rows[0].counters.late, 3);
     ck_assert_uint_eq(r->part->hists[HIST_SEND_LAG].max, 25 * MS);
     rig_free(r);
 }
@@ -83,8 +83,8 @@ START_TEST(test_reconnecting_is_waiting)
     ck_assert_uint_eq(r->sent, 2);
     engine_stop(r->engine, T0 + 351 * MS, 0);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.waited, 1);
-    ck_assert_uint_eq(r->part->counters.connects, 2);
+    ck_assert_uint_eq(r->part->rows[0].counters.waited, 1);
+    ck_assert_uint_eq(r->part->rows[0].counters.connects, 2);
     rig_free(r);
 }
 END_TEST
@@ -104,7 +104,7 @@ START_TEST(test_a_lost_connection_is_not_idle)
     ck_assert_uint_eq(r->requests[1].sent_ns, T0 + 18 * MS);
     engine_stop(r->engine, T0 + 19 * MS, 0);
     rig_close(r);
-    ck_assert_uint_eq(r->part->counters.waited, 1);
+    ck_assert_uint_eq(r->part->rows[0].counters.waited, 1);
     ck_assert_uint_eq(r->part->hists[HIST_WAIT].max, 8 * MS);
     ck_assert_uint_eq(r->part->hists[HIST_SEND_LAG].max, 0);
     rig_free(r);

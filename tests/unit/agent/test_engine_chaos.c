@@ -108,7 +108,7 @@ static void check_end(const struct rig *r, const struct rig_config *cfg, struct 
     bool cut = end.stop_ns != 0 && !end.draining;
     struct schedule s;
     struct share all = {1, 0, 1, 1, 0};
-    const struct counters *c = &r->part->counters;
+    const struct counters *c = &r->part->rows[0].counters;
     ck_assert_int_eq(schedule_init(&s, &cfg->rate, &all, cfg->duration_ns, cfg->requests, NULL),
                      ERR_OK);
     uint64_t due = s.count;

@@ -11,7 +11,7 @@ static struct recorder *r;
 
 static void setup(void)
 {
-    r = recorder_new(7);
+    r = recorder_new(7, series_map_one());
 }
 
 static void teardown(void)
@@ -35,12 +35,12 @@ START_TEST(test_corrected_counts_from_due)
 {
     struct client_result ok = result(OUTCOME_OK, 200, 1000, 1400, 2000);
     ok.receive_ns = 33;
-    recorder_result(r, &ok);
+    recorder_result(r, 0, &ok);
     struct part *p = recorder_take(r, true);
-    ck_assert_uint_eq(p->hists[HIST_CORRECTED].min, 1000);
-    ck_assert_uint_eq(p->hists[HIST_UNCORRECTED].min, 600);
+    ck_assert_uint_eq(p->rows[0].corrected.min, 1000);
+    ck_assert_uint_eq(p->rows[0].uncorrected.min, 600);
     ck_assert_uint_eq(p->hists[HIST_RECEIVE].max, 33);
-    ck_assert_uint_eq(p->counters.ok, 1);
+    ck_assert_uint_eq(p->rows[0].counters.ok, 1);
     ck_assert_uint_eq(p->status[200], 1);
     ck_assert_uint_eq(p->worker, 7);
     ck_assert(p->final);
@@ -53,24 +53,24 @@ START_TEST(test_each_outcome_has_its_counter)
     for (int o = OUTCOME_OK; o < OUTCOMES; o++) {
         struct client_result res =
             result((enum outcome)o, o == OUTCOME_OK ? 503 : 0, 100, 200, 500);
-        recorder_due(r, 1);
-        recorder_sent(r, 100, 200, false);
-        recorder_result(r, &res);
+        recorder_due(r, 0, 1);
+        recorder_sent(r, 0, 100, 200, false);
+        recorder_result(r, 0, &res);
     }
     struct part *p = recorder_take(r, true);
     struct errmsg msg = {{0}};
-    ck_assert_msg(counters_check(&p->counters, &msg) == ERR_OK, "%s", msg.text);
-    ck_assert_uint_eq(p->counters.http_errors, 1);
-    ck_assert_uint_eq(p->counters.failed_tls, 1);
-    ck_assert_uint_eq(p->counters.failed_read, 1);
-    ck_assert_uint_eq(p->counters.failed_write, 1);
-    ck_assert_uint_eq(p->counters.failed_protocol, 1);
-    ck_assert_uint_eq(p->counters.timeouts, 1);
-    ck_assert_uint_eq(p->counters.unfinished, 1);
-    ck_assert_uint_eq(p->hists[HIST_CORRECTED].total, 1);
-    ck_assert_uint_eq(p->hists[HIST_UNCORRECTED].total, 1);
+    ck_assert_msg(counters_check(&p->rows[0].counters, &msg) == ERR_OK, "%s", msg.text);
+    ck_assert_uint_eq(p->rows[0].counters.http_errors, 1);
+    ck_assert_uint_eq(p->rows[0].counters.failed_tls, 1);
+    ck_assert_uint_eq(p->rows[0].counters.failed_read, 1);
+    ck_assert_uint_eq(p->rows[0].counters.failed_write, 1);
+    ck_assert_uint_eq(p->rows[0].counters.failed_protocol, 1);
+    ck_assert_uint_eq(p->rows[0].counters.timeouts, 1);
+    ck_assert_uint_eq(p->rows[0].counters.unfinished, 1);
+    ck_assert_uint_eq(p->rows[0].corrected.total, 1);
+    ck_assert_uint_eq(p->rows[0].uncorrected.total, 1);
     ck_assert_uint_eq(p->hists[HIST_RECEIVE].total, 0);
-    ck_assert_uint_eq(p->counters.failed_connect, 1);
+    ck_assert_uint_eq(p->rows[0].counters.failed_connect, 1);
     ck_assert_uint_eq(p->n_errors, 6); /* unfinished is no error of the target */
     ck_assert_uint_eq(p->censored_age_ns, 400);
 }
@@ -78,13 +78,13 @@ END_TEST
 
 START_TEST(test_wait_and_lag_are_apart)
 {
-    recorder_sent(r, 0, 5 * NS_PER_MS, true);
-    recorder_sent(r, 0, NS_PER_MS, false);
-    recorder_sent(r, 0, NS_PER_MS + 1, false);
+    recorder_sent(r, 0, 0, 5 * NS_PER_MS, true);
+    recorder_sent(r, 0, 0, NS_PER_MS, false);
+    recorder_sent(r, 0, 0, NS_PER_MS + 1, false);
     struct part *p = recorder_take(r, true);
-    ck_assert_uint_eq(p->counters.sent, 3);
-    ck_assert_uint_eq(p->counters.waited, 1);
-    ck_assert_uint_eq(p->counters.late, 1);
+    ck_assert_uint_eq(p->rows[0].counters.sent, 3);
+    ck_assert_uint_eq(p->rows[0].counters.waited, 1);
+    ck_assert_uint_eq(p->rows[0].counters.late, 1);
     ck_assert_uint_eq(p->hists[HIST_WAIT].max, 5 * NS_PER_MS);
     ck_assert_uint_eq(p->hists[HIST_SEND_LAG].max, NS_PER_MS + 1);
     ck_assert_uint_eq(p->hists[HIST_SEND_LAG].total, 2);
@@ -95,10 +95,10 @@ END_TEST
 START_TEST(test_late_begins_where_it_is_told)
 {
     recorder_late_beyond(r, 2 * NS_PER_MS);
-    recorder_sent(r, 0, 2 * NS_PER_MS, false);
-    recorder_sent(r, 0, 2 * NS_PER_MS + 1, false);
+    recorder_sent(r, 0, 0, 2 * NS_PER_MS, false);
+    recorder_sent(r, 0, 0, 2 * NS_PER_MS + 1, false);
     struct part *p = recorder_take(r, true);
-    ck_assert_uint_eq(p->counters.late, 1);
+    ck_assert_uint_eq(p->rows[0].counters.late, 1);
     ck_assert_uint_eq(p->hists[HIST_SEND_LAG].total, 2);
 }
 END_TEST
@@ -106,10 +106,10 @@ END_TEST
 START_TEST(test_saturated_is_counted)
 {
     struct client_result res = result(OUTCOME_OK, 200, 0, 5, HIST_HIGHEST + 1);
-    recorder_result(r, &res);
+    recorder_result(r, 0, &res);
     struct part *p = recorder_take(r, true);
-    ck_assert_uint_eq(p->counters.saturated, 1);
-    ck_assert_uint_eq(p->hists[HIST_CORRECTED].max, HIST_HIGHEST);
+    ck_assert_uint_eq(p->rows[0].counters.saturated, 1);
+    ck_assert_uint_eq(p->rows[0].corrected.max, HIST_HIGHEST);
 }
 END_TEST
 
@@ -119,7 +119,7 @@ START_TEST(test_extra_bytes_are_a_text_only)
     const struct counters none = {0};
     recorder_fault(r, FAULT_EXTRA_BYTES, 0);
     struct part *p = recorder_take(r, true);
-    ck_assert(counters_equal(&p->counters, &none));
+    ck_assert(counters_equal(&p->rows[0].counters, &none));
     ck_assert_uint_eq(p->n_errors, 1);
     recorder_give(r, p);
 }
@@ -135,8 +135,8 @@ START_TEST(test_faults_and_errors_are_bounded)
     recorder_fault(r, FAULT_PORTS, EADDRNOTAVAIL);
     recorder_fault(r, FAULT_MEMORY, ENOBUFS);
     struct part *p = recorder_take(r, true);
-    ck_assert_uint_eq(p->counters.connect_errors, 2 * (RECORDER_ERRORS + 8));
-    ck_assert_uint_eq(counters_faults(&p->counters), 3);
+    ck_assert_uint_eq(p->rows[0].counters.connect_errors, 2 * (RECORDER_ERRORS + 8));
+    ck_assert_uint_eq(counters_faults(&p->rows[0].counters), 3);
     ck_assert_uint_eq(p->n_errors, RECORDER_ERRORS);
     ck_assert_uint_eq(p->errors[0].count, RECORDER_ERRORS + 9);
     ck_assert_uint_eq(p->errors_other, 8 + 3);
@@ -149,14 +149,14 @@ START_TEST(test_faults_are_outside_the_ledger)
     for (int f = 0; f < FAULTS; f++)
         recorder_fault(r, (enum client_fault)f, ECONNREFUSED);
     struct part *p = recorder_take(r, true);
-    ck_assert_uint_eq(p->counters.scheduled, 0);
-    ck_assert_uint_eq(p->counters.connect_errors, 1);
-    ck_assert_uint_eq(p->counters.handshake_errors, 1);
-    ck_assert_uint_eq(counters_faults(&p->counters), 3);
+    ck_assert_uint_eq(p->rows[0].counters.scheduled, 0);
+    ck_assert_uint_eq(p->rows[0].counters.connect_errors, 1);
+    ck_assert_uint_eq(p->rows[0].counters.handshake_errors, 1);
+    ck_assert_uint_eq(counters_faults(&p->rows[0].counters), 3);
     ck_assert_uint_eq(p->n_errors, FAULTS);
     uint64_t counted = 0;
     for (size_t i = 0; i < COUNTERS_N; i++)
-        counted += counters_get(&p->counters, i);
+        counted += counters_get(&p->rows[0].counters, i);
     ck_assert_uint_eq(counted, 5);
 }
 END_TEST
@@ -173,8 +173,8 @@ START_TEST(test_handshakes)
                                                            .version = "TLSv1.3",
                                                            .cipher = ciphers[i]});
     struct part *p = recorder_take(r, false);
-    ck_assert_uint_eq(p->counters.handshakes, 45);
-    ck_assert_uint_eq(p->counters.resumed, 9);
+    ck_assert_uint_eq(p->rows[0].counters.handshakes, 45);
+    ck_assert_uint_eq(p->rows[0].counters.resumed, 9);
     ck_assert_uint_eq(p->hists[HIST_TLS].total, 45);
     ck_assert_uint_eq(p->hists[HIST_TLS].max, 9000);
     ck_assert_uint_eq(p->n_suites, RECORDER_SUITES);
@@ -201,23 +201,23 @@ START_TEST(test_no_spare_is_coarser_not_lossy)
     struct part *out[RECORDER_PARTS];
     uint64_t total = 0;
     for (int i = 0; i < RECORDER_PARTS - 1; i++) {
-        recorder_due(r, 1);
+        recorder_due(r, 0, 1);
         out[i] = recorder_take(r, false);
         ck_assert_ptr_nonnull(out[i]);
         ck_assert(!out[i]->final);
-        total += out[i]->counters.scheduled;
+        total += out[i]->rows[0].counters.scheduled;
     }
-    recorder_due(r, 1);
+    recorder_due(r, 0, 1);
     ck_assert_ptr_null(recorder_take(r, false));
-    recorder_due(r, 1);
+    recorder_due(r, 0, 1);
     recorder_give(r, out[0]);
     struct part *p = recorder_take(r, false);
     ck_assert_ptr_nonnull(p);
-    total += p->counters.scheduled;
-    recorder_due(r, 1);
+    total += p->rows[0].counters.scheduled;
+    recorder_due(r, 0, 1);
     p = recorder_take(r, true); /* always succeeds */
     ck_assert_ptr_nonnull(p);
-    total += p->counters.scheduled;
+    total += p->rows[0].counters.scheduled;
     ck_assert_uint_eq(total, RECORDER_PARTS + 2);
 }
 END_TEST
@@ -227,23 +227,26 @@ START_TEST(test_a_part_comes_home_clean)
     struct client_result ok = result(OUTCOME_OK, 204, 10, 20, 30);
     struct client_result lost = result(OUTCOME_READ, 0, 10, 20, 30);
     for (int i = 0; i < 2 * RECORDER_PARTS; i++) {
-        recorder_due(r, 2);
-        recorder_sent(r, 10, 20, true);
-        recorder_sent(r, 10, 20, false);
-        recorder_result(r, &ok);
-        recorder_result(r, &lost);
-        recorder_traffic(r, &(struct client_traffic){
-                                .bytes_in = 1, .bytes_out = 2, .connects = 3, .retries = 4});
+        recorder_due(r, 0, 2);
+        recorder_sent(r, 0, 10, 20, true);
+        recorder_sent(r, 0, 10, 20, false);
+        recorder_result(r, 0, &ok);
+        recorder_result(r, 0, &lost);
+        recorder_traffic(
+            r, 0,
+            &(struct client_traffic){.bytes_in = 1, .bytes_out = 2, .connects = 3, .retries = 4});
         struct part *p = recorder_take(r, false);
-        ck_assert_uint_eq(p->counters.scheduled, 2);
-        ck_assert_uint_eq(p->counters.bytes_in, 1);
-        ck_assert_uint_eq(p->counters.bytes_out, 2);
-        ck_assert_uint_eq(p->counters.connects, 3);
-        ck_assert_uint_eq(p->counters.retries, 4);
+        ck_assert_uint_eq(p->rows[0].counters.scheduled, 2);
+        ck_assert_uint_eq(p->rows[0].counters.bytes_in, 1);
+        ck_assert_uint_eq(p->rows[0].counters.bytes_out, 2);
+        ck_assert_uint_eq(p->rows[0].counters.connects, 3);
+        ck_assert_uint_eq(p->rows[0].counters.retries, 4);
         ck_assert_uint_eq(p->status[204], 1);
         ck_assert_uint_eq(p->n_errors, 1);
         ck_assert_uint_eq(p->worker, 7);
-        for (int k = 0; k < HIST_KINDS; k++)
+        ck_assert_uint_eq(p->rows[0].corrected.total, 1);
+        ck_assert_uint_eq(p->rows[0].uncorrected.total, 1);
+        for (int k = HIST_SEND_LAG; k < HIST_KINDS; k++)
             ck_assert_uint_eq(p->hists[k].total, k < HIST_RECEIVE);
         p->backlog = p->cpu_ns = 99;
         recorder_give(r, p);
@@ -291,13 +294,13 @@ START_TEST(test_part_to_snapshot)
     struct client_result ok = result(OUTCOME_OK, 200, 0, 400, 1000);
     struct client_result lost = result(OUTCOME_READ, 0, 0, 400, 2000);
     lost.error = ECONNRESET;
-    recorder_due(r, 3);
-    recorder_sent(r, 0, 400, false);
-    recorder_sent(r, 0, 400, false);
-    recorder_result(r, &ok);
-    recorder_result(r, &lost);
+    recorder_due(r, 0, 3);
+    recorder_sent(r, 0, 0, 400, false);
+    recorder_sent(r, 0, 0, 400, false);
+    recorder_result(r, 0, &ok);
+    recorder_result(r, 0, &lost);
     recorder_fault(r, FAULT_CONNECT, ECONNREFUSED);
-    recorder_unsent_stopped(r, 1, 3000);
+    recorder_unsent_stopped(r, 0, 1, 3000);
     struct part *p = recorder_take(r, true);
     p->from_ns = 1000;
     p->to_ns = 2000;
@@ -308,7 +311,7 @@ START_TEST(test_part_to_snapshot)
     ck_assert_int_eq(part_add_to(p, s), ERR_OK);
     struct counters c = snapshot_counters(s);
     struct errmsg msg = {{0}};
-    ck_assert(counters_equal(&c, &p->counters));
+    ck_assert(counters_equal(&c, &p->rows[0].counters));
     ck_assert_msg(counters_check(&c, &msg) == ERR_OK, "%s", msg.text);
     struct hist *h = snapshot_hist(s, HIST_CORRECTED);
     ck_assert_uint_eq(hist_count(h), 1);
