@@ -7,7 +7,9 @@
 #include "common/mem.h"
 
 /* Each slot is in exactly one list; every list is in FIFO order, and because the timeout and the
- * reconnect time are constants, `flight` and `away` are in order of their deadlines too. */
+ * reconnect time are constants, `flight` and `away` are in order of their deadlines too. `thinking`
+ * is sorted. The slots beyond the connections there are to begin with are `cold` until they are
+ * needed, and idle all the same. */
 struct slot {
     TAILQ_ENTRY(slot) link;
     uint64_t tag;
@@ -22,9 +24,9 @@ struct null {
     struct client_env env;
     struct client_null_hooks hooks;
     struct slot *all;
-    struct slots idle, flight, away;
-    uint32_t n_idle, n_flight, n_attempted;
-    uint64_t connects;
+    struct slots idle, cold, flight, away, thinking;
+    uint32_t n_idle, n_cold, n_flight, n_thinking, n_attempted; /* n_idle: the cold ones too */
+    uint64_t connects, thoughts;
     bool quiet, stopped;
 };
 
@@ -33,23 +35,42 @@ static enum err null_init(void *self, const struct client_env *env, struct errms
     struct null *n = self;
     if (env->connections == 0)
         return errmsg_set(msg, ERR_INVALID, "0 connections: accepted is at least 1");
+    uint32_t most = env->rules.max_connections > env->connections ? env->rules.max_connections
+                                                                  : env->connections;
     n->env = *env;
-    n->all = mem_calloc(env->connections, sizeof *n->all);
+    n->all = mem_calloc(most, sizeof *n->all);
     TAILQ_INIT(&n->idle);
+    TAILQ_INIT(&n->cold);
+    TAILQ_INIT(&n->thinking);
     TAILQ_INIT(&n->flight);
     TAILQ_INIT(&n->away);
     for (uint32_t i = 0; i < env->connections; i++)
         TAILQ_INSERT_TAIL(&n->away, &n->all[i], link);
+    for (uint32_t i = env->connections; i < most; i++, n->n_cold++)
+        TAILQ_INSERT_TAIL(&n->cold, &n->all[i], link);
     return ERR_OK;
 }
 
-/* The slot leaves `away` and can take a request. */
+/* The slot, which is in no list, has its connection and can take a request. */
+static void become_idle(struct null *n, struct slot *s, uint64_t now_ns)
+{
+    TAILQ_INSERT_TAIL(&n->idle, s, link);
+    n->n_idle++;
+    n->env.ready(n->env.arg, now_ns);
+}
+
+/* The slot leaves `away`: with a connection, or cold if it is one of those beyond. */
 static void come_back(struct null *n, struct slot *s, uint64_t now_ns)
 {
     TAILQ_REMOVE(&n->away, s, link);
-    TAILQ_INSERT_TAIL(&n->idle, s, link);
+    if (s < n->all + n->env.connections) {
+        n->connects++;
+        become_idle(n, s, now_ns);
+        return;
+    }
+    TAILQ_INSERT_TAIL(&n->cold, s, link);
+    n->n_cold++;
     n->n_idle++;
-    n->connects++;
     n->env.ready(n->env.arg, now_ns);
 }
 
@@ -57,6 +78,7 @@ static void null_open(void *self, uint64_t now_ns)
 {
     struct null *n = self;
     n->n_attempted = n->env.connections;
+    n->n_idle = n->n_cold;
     for (uint32_t i = 0; i < n->env.connections; i++)
         come_back(n, &n->all[i], now_ns);
 }
@@ -69,7 +91,7 @@ static uint32_t null_idle(const void *self)
 static uint32_t null_connected(const void *self)
 {
     const struct null *n = self;
-    return n->n_idle + n->n_flight;
+    return n->n_idle - n->n_cold + n->n_flight + n->n_thinking;
 }
 
 static uint32_t null_attempted(const void *self)
@@ -82,12 +104,26 @@ static uint32_t null_in_flight(const void *self)
     return ((const struct null *)self)->n_flight;
 }
 
+/* A connection that is there before one that is not. */
+static struct slot *take_idle(struct null *n)
+{
+    struct slot *s = TAILQ_FIRST(&n->idle);
+    n->n_idle--;
+    if (s != NULL) {
+        TAILQ_REMOVE(&n->idle, s, link);
+        return s;
+    }
+    s = TAILQ_FIRST(&n->cold);
+    TAILQ_REMOVE(&n->cold, s, link);
+    n->n_cold--;
+    n->connects++;
+    return s;
+}
+
 static void null_submit(void *self, uint64_t tag, uint64_t due_ns, uint64_t now_ns)
 {
     struct null *n = self;
-    struct slot *s = TAILQ_FIRST(&n->idle);
-    TAILQ_REMOVE(&n->idle, s, link);
-    n->n_idle--;
+    struct slot *s = take_idle(n);
     s->tag = tag;
     s->due_ns = due_ns;
     s->sent_ns = now_ns;
@@ -110,8 +146,10 @@ static uint64_t null_deadline(const void *self)
     if (n->stopped || n->n_attempted == 0)
         return NS_NEVER;
     uint64_t timeout = first_until(&n->flight);
-    uint64_t back = n->quiet ? NS_NEVER : first_until(&n->away);
-    return timeout < back ? timeout : back;
+    uint64_t back = first_until(&n->away), thought = first_until(&n->thinking);
+    if (thought < back)
+        back = thought;
+    return n->quiet || timeout < back ? timeout : back;
 }
 
 /* The request leaves the flight and is reported; the slot is away afterwards. */
@@ -142,6 +180,12 @@ static void null_expire(void *self, uint64_t now_ns)
         finish(n, TAILQ_FIRST(&n->flight), OUTCOME_TIMEOUT, 0, now_ns);
     while (!n->quiet && first_until(&n->away) <= now_ns)
         come_back(n, TAILQ_FIRST(&n->away), now_ns);
+    while (!n->quiet && first_until(&n->thinking) <= now_ns) {
+        struct slot *s = TAILQ_FIRST(&n->thinking);
+        TAILQ_REMOVE(&n->thinking, s, link);
+        n->n_thinking--;
+        become_idle(n, s, now_ns);
+    }
 }
 
 static void null_quiesce(void *self, uint64_t now_ns)
@@ -163,9 +207,11 @@ static void null_stop(void *self, uint64_t now_ns)
     n->stopped = true;
     while (!TAILQ_EMPTY(&n->flight))
         finish(n, TAILQ_FIRST(&n->flight), OUTCOME_UNFINISHED, 0, now_ns);
-    n->n_idle = 0;
+    n->n_idle = n->n_cold = n->n_thinking = 0;
     TAILQ_INIT(&n->idle);
+    TAILQ_INIT(&n->cold);
     TAILQ_INIT(&n->away);
+    TAILQ_INIT(&n->thinking);
 }
 
 static void null_fini(void *self)
@@ -203,6 +249,24 @@ void client_null_set_hooks(void *self, const struct client_null_hooks *hooks)
     ((struct null *)self)->hooks = *hooks;
 }
 
+/* Not idle for a time between the two, which the seed and the count of such times decide. */
+static void think(struct null *n, struct slot *s, uint64_t now_ns)
+{
+    const struct client_rules *r = &n->env.rules;
+    uint64_t x = (r->seed + ++n->thoughts) * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t span_ns = r->think_max_ns - r->think_min_ns + 1;
+    struct slot *other;
+    s->until_ns = clock_add(now_ns, r->think_min_ns + (x ^ x >> 32) % span_ns);
+    n->n_thinking++;
+    TAILQ_FOREACH (other, &n->thinking, link) {
+        if (other->until_ns > s->until_ns) {
+            TAILQ_INSERT_BEFORE(other, s, link);
+            return;
+        }
+    }
+    TAILQ_INSERT_TAIL(&n->thinking, s, link);
+}
+
 bool client_null_complete(void *self, uint64_t tag, int status, uint64_t now_ns)
 {
     struct null *n = self;
@@ -216,11 +280,12 @@ bool client_null_complete(void *self, uint64_t tag, int status, uint64_t now_ns)
     if (s == NULL)
         return false;
     finish(n, s, OUTCOME_OK, status, now_ns);
-    /* The connection stays open: straight from `away`, where `finish` put it, to `idle`. */
+    /* The connection stays open: straight from `away`, where `finish` put it. */
     TAILQ_REMOVE(&n->away, s, link);
-    TAILQ_INSERT_TAIL(&n->idle, s, link);
-    n->n_idle++;
-    n->env.ready(n->env.arg, now_ns);
+    if (n->env.rules.think_max_ns > 0)
+        think(n, s, now_ns);
+    else
+        become_idle(n, s, now_ns);
     return true;
 }
 

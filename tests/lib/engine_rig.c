@@ -13,9 +13,10 @@ static void on_submitted(void *arg, uint64_t tag, uint64_t due_ns, uint64_t sent
 {
     struct rig *r = arg;
     CHECK_MUST(engine_phase(r->engine) == ENGINE_SENDING);
-    if (tag != r->sent)
-        ck_abort_msg("request %" PRIu64 " sent instead of %" PRIu64, tag, r->sent);
-    CHECK_MUST(sent_ns >= due_ns);
+    if (r->drop ? tag < r->next : tag != r->next)
+        ck_abort_msg("request %" PRIu64 " sent instead of %" PRIu64, tag, r->next);
+    r->next = tag + 1;
+    CHECK_MUST(r->drop ? sent_ns == due_ns : sent_ns >= due_ns);
     CHECK_MUST(sent_ns >= r->last_sent_ns);
     r->last_sent_ns = sent_ns;
     r->sent++;
@@ -31,7 +32,7 @@ static void on_result(void *arg, const struct client_result *res)
 {
     struct rig *r = arg;
     CHECK_MUST(engine_phase(r->engine) != ENGINE_ENDED);
-    CHECK_MUST(res->tag < r->sent);
+    CHECK_MUST(res->tag < r->next);
     CHECK_MUST(res->done_ns >= res->sent_ns);
     r->done++;
     if (res->tag >= r->capacity)
@@ -51,16 +52,22 @@ struct rig *rig_new(const struct rig_config *cfg)
     struct share all = {1, 0, 1, 1, 0};
     struct engine_config ec = {
         .timeout_ns = cfg->timeout_ns, .quantum_ns = cfg->quantum_ns, .now = cfg->now};
+    ec.drop = r->drop = cfg->drop;
+    ec.from_send = r->from_send = cfg->from_send;
+    ec.env.rules = cfg->rules;
     struct errmsg msg = {{0}};
     r->ops = client_tap_ops();
     ec.ops = &r->ops;
-    ec.recorder = r->recorder = recorder_new(0, series_map_one());
+    ec.recorder = r->recorder =
+        recorder_new(0, cfg->series != NULL ? cfg->series : series_map_one());
     ec.env.connections = cfg->connections;
-    ck_assert_int_eq(
-        schedule_init(&ec.schedule, &cfg->rate, &all, cfg->duration_ns, cfg->requests, &msg),
-        ERR_OK);
+    enum err e =
+        cfg->plan != NULL
+            ? plan_schedule(cfg->plan, &all, cfg->plan->requests, &ec.schedule, &msg)
+            : schedule_init(&ec.schedule, &cfg->rate, &all, cfg->duration_ns, cfg->requests, &msg);
+    ck_assert_msg(e == ERR_OK, "%s", msg.text);
     ck_assert_int_eq(engine_new(&ec, &r->engine, &msg), ERR_OK);
-    r->closed = cfg->rate.num == 0;
+    r->closed = schedule_is_closed(&ec.schedule);
     r->capacity = cfg->capacity;
     r->requests = mem_calloc(cfg->capacity, sizeof *r->requests);
     for (uint64_t i = 0; i < cfg->capacity; i++)
@@ -78,62 +85,97 @@ struct rig *rig_new(const struct rig_config *cfg)
 /* What the part must hold if it is true to what was seen at the client. */
 struct seen {
     uint64_t outcomes[OUTCOMES + 1];
-    uint64_t corrected_sum, uncorrected_sum, wait_sum, lag_sum, oldest_ns;
+    uint64_t corrected_sum, uncorrected_sum;
+    uint64_t wait_sum, oldest_ns; /* but for the warm-up */
 };
+
+static bool is_warm(const struct rig *r, const struct rig_request *q, uint64_t tag)
+{
+    const struct series_map *m = r->part->series;
+    return series_map_row(m, tag, q->due_ns - RIG_T0) == m->warmup;
+}
 
 static struct seen look(const struct rig *r)
 {
     struct seen s = {0};
-    for (uint64_t i = 0; i < r->sent; i++) {
+    for (uint64_t i = 0; i < r->next; i++) {
         const struct rig_request *q = &r->requests[i];
+        if (q->sent_ns == UINT64_MAX)
+            continue;
+        bool warm = is_warm(r, q, i);
         s.outcomes[q->outcome]++;
-        s.wait_sum += q->sent_ns - q->due_ns;
+        s.wait_sum += warm ? 0 : q->sent_ns - q->due_ns;
         if (q->outcome == OUTCOME_OK) {
             s.corrected_sum += q->done_ns - q->due_ns;
             s.uncorrected_sum += q->done_ns - q->sent_ns;
-        } else if (q->done_ns - q->due_ns > s.oldest_ns) {
+        } else if (!warm && q->done_ns - q->due_ns > s.oldest_ns) {
             s.oldest_ns = q->done_ns - q->due_ns;
         }
     }
     return s;
 }
 
+struct counters rig_counters(const struct rig *r)
+{
+    struct counters sum = {0};
+    for (uint32_t i = 0; i < r->part->series->n; i++)
+        counters_add(&sum, &r->part->rows[i].counters);
+    return sum;
+}
+
 static void check_followed(const struct rig *r)
 {
     const struct part *p = r->part;
     struct seen s = look(r);
+    struct counters c = rig_counters(r);
+    uint64_t corrected_sum = 0, uncorrected_sum = 0;
+    for (uint32_t i = 0; i < p->series->n; i++) {
+        corrected_sum += (uint64_t)p->rows[i].corrected.sum;
+        uncorrected_sum += (uint64_t)p->rows[i].uncorrected.sum;
+    }
     ck_assert_uint_eq(s.outcomes[OUTCOMES], 0);
-    ck_assert_uint_eq(p->rows[0].counters.ok, s.outcomes[OUTCOME_OK]);
-    ck_assert_uint_eq(p->rows[0].counters.timeouts, s.outcomes[OUTCOME_TIMEOUT]);
-    ck_assert_uint_eq(p->rows[0].counters.unfinished, s.outcomes[OUTCOME_UNFINISHED]);
-    ck_assert_uint_eq((uint64_t)p->rows[0].corrected.sum, r->closed ? 0 : s.corrected_sum);
-    ck_assert_uint_eq((uint64_t)p->rows[0].uncorrected.sum, s.uncorrected_sum);
+    ck_assert_uint_eq(c.ok, s.outcomes[OUTCOME_OK]);
+    ck_assert_uint_eq(c.timeouts, s.outcomes[OUTCOME_TIMEOUT]);
+    ck_assert_uint_eq(c.unfinished, s.outcomes[OUTCOME_UNFINISHED]);
+    ck_assert_uint_eq(corrected_sum, r->closed || r->from_send ? 0 : s.corrected_sum);
+    ck_assert_uint_eq(uncorrected_sum, s.uncorrected_sum);
     ck_assert_uint_eq((uint64_t)(p->hists[HIST_WAIT].sum + p->hists[HIST_SEND_LAG].sum),
                       s.wait_sum);
-    if (counters_unsent(&p->rows[0].counters) == 0)
+    if (counters_unsent(&c) == 0)
         ck_assert_uint_eq(p->censored_age_ns, s.oldest_ns);
     else
         ck_assert_uint_ge(p->censored_age_ns, s.oldest_ns);
 }
 
-void rig_close(struct rig *r)
+static void check_row(const struct rig *r, uint32_t row)
 {
     struct errmsg msg = {{0}};
+    const struct part_row *q = &r->part->rows[row];
+    const struct counters *c = &q->counters;
+    ck_assert_msg(counters_check(c, &msg) == ERR_OK, "row %" PRIu32 ": %s", row, msg.text);
+    ck_assert_uint_eq(q->corrected.total, r->closed || r->from_send ? 0 : c->completed);
+    ck_assert_uint_eq(q->uncorrected.total, c->completed);
+}
+
+void rig_close(struct rig *r)
+{
     ck_assert_int_eq(engine_phase(r->engine), ENGINE_ENDED);
     ck_assert_uint_eq(engine_wake(r->engine), NS_NEVER);
     ck_assert_uint_eq(engine_backlog(r->engine), 0);
     ck_assert_uint_eq(engine_in_flight(r->engine), 0);
     struct part *p = r->part = recorder_take(r->recorder, true);
-    ck_assert_msg(counters_check(&p->rows[0].counters, &msg) == ERR_OK, "%s", msg.text);
-    ck_assert_uint_eq(p->rows[0].counters.sent, r->sent);
+    struct counters told = {0}; /* what has a lag */
+    for (uint32_t i = 0; i < p->series->n; i++) {
+        check_row(r, i);
+        if (i != p->series->warmup)
+            counters_add(&told, &p->rows[i].counters);
+    }
+    ck_assert_uint_eq(rig_counters(r).sent, r->sent);
     ck_assert_uint_eq(r->done, r->sent);
-    uint64_t corrected = r->closed ? 0 : p->rows[0].counters.completed;
-    ck_assert_uint_eq(p->rows[0].corrected.total, corrected);
-    ck_assert_uint_eq(p->rows[0].uncorrected.total, p->rows[0].counters.completed);
-    ck_assert_uint_eq(p->hists[HIST_WAIT].total, p->rows[0].counters.waited);
-    uint64_t prompt = r->closed ? 0 : p->rows[0].counters.sent - p->rows[0].counters.waited;
+    ck_assert_uint_eq(p->hists[HIST_WAIT].total, told.waited);
+    uint64_t prompt = r->closed ? 0 : told.sent - told.waited;
     ck_assert_uint_eq(p->hists[HIST_SEND_LAG].total, prompt);
-    if (r->sent <= r->capacity)
+    if (r->next <= r->capacity)
         check_followed(r);
 }
 

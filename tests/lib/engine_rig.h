@@ -7,6 +7,7 @@
 
 #include "agent/client/client.h"
 #include "agent/engine/engine.h"
+#include "proto/plan.h"
 
 /*
  * One engine with client_null on a virtual clock, and a record of what happened to every request.
@@ -29,6 +30,9 @@ struct rig {
     uint64_t capacity; /* requests that are followed one by one; the others are only counted */
     struct rig_request *requests;
     bool closed;         /* rate 0: a closed loop */
+    bool drop;           /* on time or never */
+    bool from_send;      /* no corrected latency */
+    uint64_t next;       /* requests below are sent or dropped */
     uint64_t sent, done; /* counted at the client */
     uint64_t last_sent_ns;
     void (*answer)(struct rig *r, uint64_t tag, uint64_t sent_ns); /* NULL = never */
@@ -41,15 +45,23 @@ struct rig_config {
     uint32_t connections;
     uint64_t timeout_ns, reconnect_ns;
     uint64_t quantum_ns;
+    const struct plan *plan;         /* instead of the three of the load above; NULL = those */
+    const struct series_map *series; /* NULL = one row */
+    struct client_rules rules;
+    bool drop, from_send;
     uint64_t capacity;
     uint64_t (*now)(void);
 };
 
 /* Opened and started: READY, then WAITING for RIG_T0. */
 struct rig *rig_new(const struct rig_config *cfg);
-/* The engine must have ended: takes the part and checks the ledger against what was followed. */
+/* The engine must have ended: takes the part and checks the ledger, of every row and of all
+ * together, against what was followed. */
 void rig_close(struct rig *r);
 void rig_free(struct rig *r);
+
+/* The counters of all rows, after rig_close. */
+struct counters rig_counters(const struct rig *r);
 
 /* The server answers; false when the request is not in flight. */
 bool rig_complete(struct rig *r, uint64_t tag, uint64_t now_ns);
