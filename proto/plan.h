@@ -127,12 +127,15 @@ struct plan {
     struct stage stages[PROFILE_STAGES_MAX];
     struct plan_entry *entries; /* owned; NULL = the plan has one request: its own */
     size_t n_entries;
-    bool ipv4, ipv6;               /* addresses of that family only; neither = both */
-    struct option_list resolve;    /* "HOST:PORT:ADDR[,ADDR]" */
-    struct option_list connect_to; /* "HOST1:PORT1:HOST2:PORT2" */
-    struct option_list source_ip;  /* addresses, used in turn */
-    char *unix_socket;             /* NULL = over the network */
-    char *proxy;                   /* "http://HOST:PORT"; NULL = none */
+    bool no_keepalive;                /* a connection for each request */
+    uint32_t requests_per_connection; /* then it is replaced; 0 = no limit */
+    uint64_t connect_timeout_ns;      /* 0 = timeout_ns */
+    bool ipv4, ipv6;                  /* addresses of that family only; neither = both */
+    struct option_list resolve;       /* "HOST:PORT:ADDR[,ADDR]" */
+    struct option_list connect_to;    /* "HOST1:PORT1:HOST2:PORT2" */
+    struct option_list source_ip;     /* addresses, used in turn */
+    char *unix_socket;                /* NULL = over the network */
+    char *proxy;                      /* "http://HOST:PORT"; NULL = none */
     uint64_t dns_refresh_ns; /* names are looked up again so often; 0 = only before the start */
     bool name_entries;       /* those without a name get "METHOD /path"; not shipped */
     uint32_t order;          /* enum plan_order */
@@ -141,7 +144,7 @@ struct plan {
     struct template_named *env;                  /* owned; what {{env}} stands for: secrets */
     size_t n_files, n_env;
     bool duration_set, requests_set, connections_set, threads_set, rate_set, body_size_set,
-        rate_per_agent_set, max_connections_set;
+        rate_per_agent_set, max_connections_set, requests_per_connection_set;
     struct option_list given; /* what was given, see option_given: for reports */
 };
 
@@ -253,6 +256,11 @@ enum err plan_parse_think(const struct option_row *row, const char *value, void 
                           struct errmsg *msg);
 enum err plan_check_load(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 const char *plan_on_full_name(const struct plan *p); /* "wait" "grow" "drop" */
+/* --- connections ----------------------------------------------------------------------------- */
+
+enum err plan_check_connections(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+/* Requests that a connection carries at most, by the plan's options; 0 = no limit. */
+uint32_t plan_per_connection(const struct plan *p);
 
 /* --- stages ---------------------------------------------------------------------------------- */
 

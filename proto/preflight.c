@@ -62,12 +62,12 @@ static bool any_closes(const struct option_list *headers)
     return false;
 }
 
-bool preflight_closes(const struct plan *p)
+uint32_t preflight_per_connection(const struct plan *p)
 {
     for (size_t i = 0; i < p->n_entries; i++)
         if (any_closes(&p->entries[i].headers))
-            return true;
-    return any_closes(&p->headers);
+            return 1;
+    return any_closes(&p->headers) ? 1 : plan_per_connection(p);
 }
 
 /* Requests of the part that are due within the window, at most; UINT64_MAX when there are more. */
@@ -93,18 +93,20 @@ enum err preflight_fresh_ports(const struct plan *p, const struct plan_part *par
                                uint64_t addresses, bool loopback, uint32_t ports,
                                struct errmsg *msg)
 {
-    if (ports == 0 || p->rate.num == 0 || !preflight_closes(p))
+    uint32_t each = preflight_per_connection(p);
+    if (ports == 0 || p->rate.num == 0 || each == 0)
         return ERR_OK;
     uint64_t seconds = loopback ? TIME_WAIT_LOOPBACK_S : TIME_WAIT_S;
-    uint64_t needed = requests_within(p, part, seconds * NS_PER_SEC);
+    uint64_t requests = requests_within(p, part, seconds * NS_PER_SEC);
+    uint64_t needed = requests / each + (requests % each != 0);
     needed = needed / addresses + (needed % addresses != 0);
     if (needed <= ports)
         return ERR_OK;
     return errmsg_set(msg, ERR_REFUSED,
-                      "%" PRIu64 " requests in %" PRIu64 " s to one address, each on a connection "
-                      "of its own (Connection: close), need as many local ports, for a closed one "
-                      "stays in TIME_WAIT that long; net.ipv4.ip_local_port_range has %" PRIu32
+                      "%" PRIu64 " connections in %" PRIu64 " s to one address, each closed after "
+                      "%" PRIu32 " request%s, need as many local ports, for a closed one stays in "
+                      "TIME_WAIT that long; net.ipv4.ip_local_port_range has %" PRIu32
                       " (keep connections open, lower the rate, widen it to '1024 65535', or use "
                       "more agents or addresses)",
-                      needed, seconds, ports);
+                      needed, seconds, each, each == 1 ? "" : "s", ports);
 }

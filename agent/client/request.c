@@ -207,6 +207,8 @@ static void put_defaults(const struct making *m, const struct url_parts *u)
         put(m->form, "User-Agent: hammer/" HAMMER_VERSION "\r\n");
     if (!given(m, "Accept"))
         put(m->form, "Accept: */*\r\n");
+    if (plan_per_connection(m->plan) == 1 && !given(m, "Connection"))
+        put(m->form, "Connection: close\r\n");
 }
 
 static void put_framing(const struct making *m, const char *method)

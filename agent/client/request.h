@@ -15,9 +15,10 @@
 /*
  * A request as bytes, compiled once from the plan: request line, Host (RFC 9112 section 3.2; IPv6
  * literals keep their brackets, RFC 3986 section 3.2.2), default headers User-Agent
- * "hammer/VERSION" and Accept, the plan's own headers (each replaces the default of that name, or
- * leaves it out), Content-Length or Transfer-Encoding, and body. What has templates is rendered for
- * an index when it is sent. Read-only afterwards: shared by all workers.
+ * "hammer/VERSION" and Accept, "Connection: close" for a connection of its own, the plan's own
+ * headers (each replaces the default of that name, or leaves it out), Content-Length or
+ * Transfer-Encoding, and body. What has templates is rendered for an index when it is sent.
+ * Read-only afterwards: shared by all workers.
  */
 
 struct request {

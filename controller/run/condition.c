@@ -68,7 +68,7 @@ static uint64_t unexpected(const struct condition *c, const struct sums *s)
 static uint64_t connect_errors(const struct condition *c, const struct sums *s)
 {
     (void)c;
-    return s->counters.connect_errors + s->counters.handshake_errors;
+    return s->counters.connect_errors + s->counters.handshake_errors + s->counters.failed_connect;
 }
 
 static uint64_t unsent(const struct condition *c, const struct sums *s)
@@ -104,7 +104,7 @@ static uint64_t due(const struct sums *s)
 
 static uint64_t attempts(const struct sums *s)
 {
-    return s->counters.connects + s->counters.connect_errors + s->counters.handshake_errors;
+    return s->counters.connects + connect_errors(NULL, s);
 }
 
 static const struct condition_metric metrics[] = {

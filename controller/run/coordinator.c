@@ -274,11 +274,12 @@ static void after_prepare(struct coordinator *c, uint64_t now_ns)
         open += c->agents[i].info.connections_open;
         asked += c->agents[i].info.part.connections;
     }
-    if (open == 0) {
+    bool none_asked = plan_per_connection(c->cfg.plan) == 1; /* each is opened for a request */
+    if (open == 0 && !none_asked) {
         no_target(c);
         return;
     }
-    if (open < asked)
+    if (open < asked && !none_asked)
         coord_note(c, "%" PRIu64 " of %" PRIu64 " connections are open", open, asked);
     c->phase = PHASE_PROBE;
 }

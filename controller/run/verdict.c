@@ -115,7 +115,7 @@ static const char *first_problem(const struct result *r)
 
 static uint64_t failed_attempts(const struct counters *c)
 {
-    return c->connect_errors + c->handshake_errors;
+    return c->connect_errors + c->handshake_errors + c->failed_connect;
 }
 
 /* What the most frequent failure was. */
@@ -137,9 +137,9 @@ static void say_unreachable(struct result *r, const struct counters *c)
     if (c->handshake_errors > 0)
         reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed%s%s",
                failed_attempts(c), glue, why);
-    else if (c->connect_errors > 0)
+    else if (failed_attempts(c) > 0)
         reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed",
-               c->connect_errors);
+               failed_attempts(c));
     else
         reason(r, "no connection to the target ever opened%s%s", glue, why);
 }

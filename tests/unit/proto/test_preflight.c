@@ -42,7 +42,7 @@ static bool closes(const char *header)
     struct plan p = {0};
     option_list_add(&p.headers, "Accept: close");
     option_list_add(&p.headers, header);
-    bool yes = preflight_closes(&p);
+    bool yes = preflight_per_connection(&p) == 1;
     option_list_clear(&p.headers);
     return yes;
 }
