@@ -271,7 +271,9 @@ static const struct option_row rows[] = {
      .aliases = "",
      .type = OPTION_FLAG,
      AT(expect_continue),
-     .text = "send a request that has a body with Expect: 100-continue"},
+     .text =
+         "send a request that has a body with Expect: 100-continue, and the body when the server "
+         "has answered that, or after 1s"},
     {.name = "order",
      .aliases = "",
      .type = OPTION_CUSTOM,

@@ -16,6 +16,8 @@
  * full speed a server that throws everybody out would be met with thousands of connects a second.
  */
 #define BARREN_MAX 5
+/* Who asks with Expect must not wait for ever (RFC 9110 section 10.1.1); curl waits as long. */
+#define EXPECT_NS  NS_PER_SEC
 
 /* ---- completing a request ---- */
 
@@ -84,7 +86,10 @@ static void slot_write(struct slot *s)
     struct request_bytes r; /* made again for each send: one buffer does for all slots */
     request_render(s->request, s->tag, s->client->scratch, &r);
     s->len = r.len;
-    ssize_t n = conn_send(&s->conn, r.bytes + s->written, r.len - s->written);
+    size_t until = s->holding ? r.head_len : r.len;
+    if (s->written >= until)
+        return;
+    ssize_t n = conn_send(&s->conn, r.bytes + s->written, until - s->written);
     if (n >= 0) {
         s->written += (size_t)n;
         s->client->traffic.bytes_out += (uint64_t)n;
@@ -95,8 +100,16 @@ static void slot_write(struct slot *s)
         conn_poke(&s->conn);
         return;
     }
-    if (s->written < s->len)
+    if (s->written < until)
         conn_want_write(&s->conn);
+}
+
+void slot_go_on(struct slot *s)
+{
+    timer_heap_cancel(&s->client->pauses, &s->pause);
+    s->holding = false;
+    s->first_byte_ns = 0; /* of the response: what came was none */
+    slot_write(s);
 }
 
 void slot_begin(struct slot *s, uint64_t now_ns)
@@ -121,6 +134,9 @@ static inline void hand_over(struct slot *s, uint64_t now_ns)
     s->written_ns = 0;
     s->first_byte_ns = 0;
     c->traffic.reused += s->served > 0;
+    s->holding = s->request->expect_continue;
+    if (s->holding)
+        timer_heap_start(&c->pauses, &s->pause, clock_add(now_ns, EXPECT_NS));
     /* A new connection on which there are bytes already: slot_bytes refuses them. */
     if (s->served == 0 && conn_has_bytes(&s->conn))
         conn_poke(&s->conn);
@@ -196,7 +212,7 @@ static void slot_cut_off(struct slot *s, int error, uint64_t now_ns)
         error = s->write_error;
     if (tls_error_is(error))
         slot_fail(s, OUTCOME_TLS, error, now_ns);
-    else if (short_write)
+    else if (short_write && !s->holding)
         slot_fail(s, OUTCOME_WRITE, error != 0 ? error : EPIPE, now_ns);
     else
         slot_fail(s, OUTCOME_READ, error, now_ns);
@@ -256,7 +272,7 @@ static void slot_bytes(struct slot *s, const struct conn_read *got, uint64_t now
         slot_unused_lost(s, 0, now_ns);
         return;
     }
-    if (!s->answered && c->env.rules.phases)
+    if (s->first_byte_ns == 0 && c->env.rules.phases)
         s->first_byte_ns = now_ns;
     s->answered = true;
     if (s->written == 0 && s->write_error == 0) {
@@ -264,6 +280,8 @@ static void slot_bytes(struct slot *s, const struct conn_read *got, uint64_t now
         return;
     }
     enum h1_state state = h1_response_feed(&s->response, c->buffer, n, &used);
+    if (state == H1_MORE && s->holding && s->response.go_on)
+        slot_go_on(s);
     slot_fed(s, state, got, used == n, now_ns);
 }
 

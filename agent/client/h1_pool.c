@@ -128,7 +128,9 @@ void slot_back_off(struct slot *s, uint64_t now_ns)
 void slot_resume(struct slot *s, uint64_t now_ns)
 {
     bool several = s->client->env.targets->n > 1;
-    if (s->state == SLOT_THINKING)
+    if (s->state == SLOT_BUSY)
+        slot_go_on(s);
+    else if (s->state == SLOT_THINKING)
         slot_offer(s, SLOT_IDLE, now_ns);
     else if (slot_is_cold(s) || several) /* for whatever target is asked for next */
         slot_offer(s, SLOT_COLD, now_ns);

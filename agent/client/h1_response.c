@@ -158,6 +158,7 @@ static void end_of_message(struct h1_response *r)
         return;
     }
     r->extra -= r->used;
+    r->go_on = r->go_on || r->status == 100;
     r->status = 0;
     start_head(r);
 }

@@ -59,6 +59,7 @@ struct h1_known {
 struct h1_response {
     int status;
     bool keep_alive; /* the connection can carry another request (RFC 9112 section 9.3) */
+    bool go_on;      /* a 100 came (RFC 9110 section 15.2.1) */
     enum h1_error error;
     /* Of a complete response: status lines, fields and trailers, those of 1xx too; the content,
      * without what frames its chunks. */

@@ -51,7 +51,11 @@ void slot_move(struct slot *s, enum slot_state to)
     struct client_h1 *c = s->client;
     enum slot_state from = s->state;
     if ((states[from].next & (1u << to)) == 0)
-        abort(); /* a bug of ours, never the effect of foreign bytes */
+        abort();      /* a bug of ours, never the effect of foreign bytes */
+    if (s->holding) { /* BUSY until now */
+        timer_heap_cancel(&c->pauses, &s->pause);
+        s->holding = false;
+    }
     if (states[from].listed) {
         struct slot_list *list = list_of(s, from);
         TAILQ_REMOVE(list, s, link);

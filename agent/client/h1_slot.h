@@ -78,7 +78,7 @@ struct slot {
     TAILQ_ENTRY(slot) link;     /* in the list of its state */
     struct deadline deadline;   /* of the request */
     struct deadline connecting; /* of the attempt to connect */
-    struct heap_timer pause;    /* BACKOFF, THINKING */
+    struct heap_timer pause;    /* BACKOFF, THINKING; BUSY while holding */
     uint64_t think_until_ns;    /* no request before */
     uint64_t idle_ns;           /* IDLE: since then */
     uint32_t addr;              /* index of the address in use */
@@ -95,6 +95,7 @@ struct slot {
     uint64_t connect_ns; /* with phases, until TCP is connected: since when; else 0 */
     size_t written, len; /* of its bytes */
     uint32_t attempts;
+    bool holding;    /* the body waits for a 100, or for the end of `pause` */
     bool answered;   /* a byte of the response has come */
     int write_error; /* errno of a failed send, handled on the next turn */
     int lost_error;  /* errno that caused the retry; UNOPENED: why */
@@ -161,6 +162,9 @@ void slot_think(struct slot *s, uint64_t now_ns);
 
 /* From now on the request is under way: its stamp and its timeout. */
 void slot_begin(struct slot *s, uint64_t now_ns);
+/* The body that was held back is sent: the server has asked for it, or said nothing for too long.
+ */
+void slot_go_on(struct slot *s);
 /* The same, on a connection that is there. */
 void slot_start(struct slot *s, uint64_t now_ns);
 /* The connection that it began with opening is there. */

@@ -113,6 +113,8 @@ START_TEST(test_flags)
     setenv("REQUESTS_E2E", "from outside", 1);
     run_only(words);
     ck_assert_uint_eq(request_trap_count(trap), 1);
+    bool expects = strstr(f->ends, "Expect:") != NULL; /* the body came after the 100 */
+    ck_assert_uint_eq(request_trap_held_back(trap), expects);
     const char *got = request_trap_get(trap, 0);
     size_t len = strlen(got), end = strlen(f->ends);
     ck_assert_msg(strncmp(got, f->begins, strlen(f->begins)) == 0, "%s", got);
