@@ -311,20 +311,16 @@ enum err request_compile(const struct plan *p, const struct url_parts *u, struct
     return e;
 }
 
-void request_render(const struct request *r, uint64_t index, char *scratch,
-                    struct request_bytes *out)
+void request_render_varied(const struct request *r, uint64_t index, char *scratch,
+                           struct request_bytes *out)
 {
+    out->bytes = scratch;
     if (r->form != NULL) {
         out->len = template_render(r->form, r->seed, index, scratch, &out->head_len);
-        out->bytes = scratch;
         return;
     }
-    *out = (struct request_bytes){r->bytes, r->len, r->head_len};
-    if (r->index_at == SIZE_MAX)
-        return;
     memcpy(scratch, r->bytes, r->len);
     request_put_index(scratch + r->index_at, index);
-    out->bytes = scratch;
 }
 
 void request_clear(struct request *r)

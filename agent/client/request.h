@@ -56,10 +56,18 @@ struct request_bytes {
     const char *bytes;
     size_t len, head_len;
 };
+/* For those that are not the same for every index. */
+void request_render_varied(const struct request *r, uint64_t index, char *scratch,
+                           struct request_bytes *out);
 /* The same bytes for the same index, however often: a short write goes on in the next rendering.
  * scratch holds request.len bytes; out->bytes may point there. Hot path. */
-void request_render(const struct request *r, uint64_t index, char *scratch,
-                    struct request_bytes *out);
+static inline void request_render(const struct request *r, uint64_t index, char *scratch,
+                                  struct request_bytes *out)
+{
+    *out = (struct request_bytes){r->bytes, r->len, r->head_len};
+    if (r->form != NULL || r->index_at != SIZE_MAX)
+        request_render_varied(r, index, scratch, out);
+}
 
 /* Writes the index's digits at `at` (REQUEST_INDEX_DIGITS bytes, no NUL). Hot path. */
 void request_put_index(char *at, uint64_t index);
