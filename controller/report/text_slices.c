@@ -188,7 +188,6 @@ void text_warmup(FILE *out, const struct result *r)
     text_item(&f, " ", "%" PRIu64 " requests, %" PRIu64 " ok, %" PRIu64 " errors", c.scheduled,
               c.ok, slices_errors(&c));
     text_item(&f, "; ", "in no other figure");
-    text_words(&f, "but the status codes and error texts");
     text_end(&f);
     f = text_begin(out, "");
     clock_of(&f, corrected, "", "corrected");
