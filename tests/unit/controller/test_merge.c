@@ -21,8 +21,25 @@ struct world {
     struct snapshot *cumulative[AGENTS_MAX];
     struct hist *all[HIST_KINDS];
     struct counters counters;
+    struct hist *warmup; /* the same of the warm-up, which comes apart */
+    struct counters warmup_counters;
     uint64_t intervals; /* grid slots covered */
 };
+
+static void fill_warmup(struct world *w, struct snapshot *s)
+{
+    struct series *series = snapshot_series(s, SERIES_STAGE_WARMUP, "");
+    uint64_t n = check_below(&w->rng, 60);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t v = check_random(&w->rng) >> (24 + check_below(&w->rng, 40));
+        hist_record(series_hist(series, HIST_CORRECTED), v, 1);
+        hist_record(series_hist(series, HIST_UNCORRECTED), v, 1);
+        hist_record(w->warmup, v, 1);
+    }
+    struct counters c = {.scheduled = n + 2, .sent = n + 2, .completed = n, .ok = n, .timeouts = 2};
+    counters_add(&series->counters, &c);
+    counters_add(&w->warmup_counters, &c);
+}
 
 static void fill(struct world *w, struct snapshot *s)
 {
@@ -38,6 +55,8 @@ static void fill(struct world *w, struct snapshot *s)
     struct counters c = {.scheduled = n + 1, .sent = n + 1, .completed = n, .ok = n, .timeouts = 1};
     counters_add(&series->counters, &c);
     counters_add(&w->counters, &c);
+    if (check_below(&w->rng, 3) == 0)
+        fill_warmup(w, s);
     s->status[200] += n;
     snapshot_add_error(s, check_below(&w->rng, 2) ? "timeout" : "connection reset", 1);
     s->backlog = check_below(&w->rng, 10);
@@ -75,6 +94,7 @@ static void world_make(struct world *w, uint64_t seed)
     w->intervals = 1 + check_below(&w->rng, SNAPSHOTS_MAX - 1);
     for (int k = 0; k < HIST_KINDS; k++)
         w->all[k] = hist_new_default();
+    w->warmup = hist_new_default();
     for (size_t a = 0; a < w->agents; a++)
         make_agent(w, a);
 }
@@ -88,6 +108,7 @@ static void world_clear(struct world *w)
     }
     for (int k = 0; k < HIST_KINDS; k++)
         hist_free(w->all[k]);
+    hist_free(w->warmup);
 }
 
 struct seen {
@@ -128,6 +149,33 @@ static struct result *run(const struct world *w, uint64_t seed, struct seen *see
     return r;
 }
 
+/* All of it and nothing else; with the rest it is everything that the agents counted. */
+static void check_warmup(const struct world *w, const struct result *r)
+{
+    struct counters all = w->counters, of_agents = {0}, ours = result_counters(r);
+    counters_add(&all, &w->warmup_counters);
+    for (size_t a = 0; a < r->n_agents; a++) {
+        struct counters one = result_agent_counters(&r->agents[a]);
+        counters_add(&of_agents, &one);
+    }
+    ck_assert(counters_equal(&all, &ours) && counters_equal(&all, &of_agents));
+    uint64_t sent = 0, completed = 0, errors = 0;
+    for (size_t i = 0; i < r->n_intervals; i++) {
+        sent += r->intervals[i].warmup.sent;
+        completed += r->intervals[i].warmup.completed;
+        errors += r->intervals[i].warmup.errors;
+    }
+    ck_assert_uint_eq(sent, w->warmup_counters.sent);
+    ck_assert_uint_eq(completed, w->warmup_counters.completed);
+    ck_assert_uint_eq(errors, w->warmup_counters.timeouts);
+    ck_assert_int_eq(r->warmup != NULL, w->warmup_counters.scheduled > 0);
+    if (r->warmup == NULL)
+        return;
+    struct hist *h = snapshot_hist(r->warmup, HIST_CORRECTED);
+    ck_assert(hist_equal(h, w->warmup));
+    hist_free(h);
+}
+
 START_TEST(test_merged_is_the_histogram_of_all_samples)
 {
     uint64_t rng = check_seed();
@@ -143,6 +191,7 @@ START_TEST(test_merged_is_the_histogram_of_all_samples)
         }
         struct counters c = snapshot_counters(r->total);
         ck_assert(counters_equal(&c, &w.counters));
+        check_warmup(&w, r);
         for (size_t a = 0; a < w.agents; a++)
             ck_assert(r->agents[a].checked);
         ck_assert_uint_eq(r->end_ns, r->intervals[r->n_intervals - 1].to_ns);

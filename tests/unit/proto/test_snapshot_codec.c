@@ -556,6 +556,9 @@ START_TEST(test_encodings_are_pinned)
     snapshot_add_suite(all, "TLSv1.3 TLS_AES_128_GCM_SHA256", 20);
     snapshot_add_suite(all, "TLSv1.2 ECDHE-RSA-AES128-GCM-SHA256", 6);
     pin(all, "snapshot/all");
+    struct snapshot *first = small_snapshot();
+    snapshot_note_first(first, 777, 612, "nginx/1.22.1");
+    pin(first, "snapshot/first");
 }
 END_TEST
 
