@@ -217,7 +217,9 @@ static const struct option_row own_rows[] = {
     FLAG(no_journal, "no-journal", "",
          "keep no journal of the run on disk (it holds the plan, with its secrets, in a file that "
          "only you can read, until the run ends); without it hammer-ctl attach cannot take over"),
-    FLAG(spectrum, "latency", "-L", "print the full percentile spectrum"),
+    FLAG(
+        spectrum, "latency", "-L",
+        "also where the time goes, every percentile, and what users of ab, wrk and siege look for"),
     FLAG(uncorrected, "u_latency", "-U", "accepted for wrk2 users: both clocks are always shown"),
     FLAG(verbose, "verbose", "-v", "all error texts, and progress on stderr"),
     FLAG(debug, "debug", "", "state changes of agents and links on stderr"),
