@@ -38,8 +38,8 @@ static void step(struct model *m)
     struct spin_step s = spin_next(&m->spin, from, m->due_ns, NS_NEVER);
     switch (s.action) {
     case SPIN_SLEEP:
-        ck_assert_uint_gt(s.until_ns, from);
-        ck_assert_uint_le(s.until_ns, m->due_ns);
+        CHECK_MUST(s.until_ns > from);
+        CHECK_MUST(s.until_ns <= m->due_ns);
         m->now_ns = s.until_ns + lateness(m);
         spin_slept(&m->spin, s.until_ns, m->now_ns);
         return;
@@ -49,8 +49,8 @@ static void step(struct model *m)
         spin_polled(&m->spin, &s, from, m->now_ns);
         break;
     case SPIN_WATCH:
-        ck_assert_uint_gt(s.until_ns, from);
-        ck_assert_uint_le(s.until_ns, m->due_ns);
+        CHECK_MUST(s.until_ns > from);
+        CHECK_MUST(s.until_ns <= m->due_ns);
         m->now_ns = s.until_ns + check_below(&m->rng, 100);
         spin_watched(&m->spin, from, m->now_ns, 100);
         break;

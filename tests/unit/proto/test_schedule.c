@@ -89,11 +89,11 @@ static void check_union(struct rate rate, const uint32_t *weights, const uint32_
             uint64_t last = 0;
             for (uint64_t n = 0; n < s.count; n++) {
                 uint64_t i = schedule_index(&s, n);
-                ck_assert_uint_lt(i, single.count);
-                ck_assert_uint_eq(seen[i]++, 0);
-                ck_assert(n == 0 || i > last);
-                ck_assert_uint_eq(schedule_due(&s, n), schedule_due(&single, i));
-                ck_assert_uint_eq(schedule_due_until(&s, schedule_due(&s, n)) > n, 1);
+                CHECK_MUST(i < single.count);
+                CHECK_MUST(seen[i]++ == 0);
+                CHECK_MUST(n == 0 || i > last);
+                CHECK_MUST(schedule_due(&s, n) == schedule_due(&single, i));
+                CHECK_MUST(schedule_due_until(&s, schedule_due(&s, n)) > n);
                 last = i;
             }
             found += s.count;
@@ -170,11 +170,11 @@ static void check_survivors(uint64_t *rng, struct rate rate, uint64_t requests)
         uint64_t before = 0;
         for (uint64_t k = 0; k < all[i].count; k++) {
             uint64_t index = schedule_index(&all[i], k);
-            ck_assert_uint_lt(index, single.count);
-            ck_assert_uint_eq(seen[index]++, 0);
-            ck_assert(k == 0 || index > before);
-            ck_assert_uint_eq(schedule_due(&all[i], k), schedule_due(&single, index));
-            ck_assert_uint_gt(schedule_due_until(&all[i], schedule_due(&all[i], k)), k);
+            CHECK_MUST(index < single.count);
+            CHECK_MUST(seen[index]++ == 0);
+            CHECK_MUST(k == 0 || index > before);
+            CHECK_MUST(schedule_due(&all[i], k) == schedule_due(&single, index));
+            CHECK_MUST(schedule_due_until(&all[i], schedule_due(&all[i], k)) > k);
             before = index;
             owned += index >= from;
         }
