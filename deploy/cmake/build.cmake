@@ -20,9 +20,12 @@ if(HAMMER_SANITIZE)
     target_compile_options(hammer_flags INTERFACE -fsanitize=${HAMMER_SANITIZE}
                            -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(hammer_flags INTERFACE -fsanitize=${HAMMER_SANITIZE})
+    # What they advise: compiles half as fast again as -O0, and the tests take half the time or less.
+    # gcc then sees truncations that cannot be; the release build warns of those that can.
+    target_compile_options(hammer_flags INTERFACE -O1 $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>)
 endif()
 if(HAMMER_FUZZ)
-    target_compile_options(hammer_flags INTERFACE -O1 -fsanitize=fuzzer-no-link)
+    target_compile_options(hammer_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(HAMMER_COVERAGE)
     target_compile_options(hammer_flags INTERFACE --coverage -O0)
