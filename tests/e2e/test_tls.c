@@ -95,10 +95,14 @@ static void check_good(const char *list, const char *const *more)
     process_end(&p);
 }
 
+/* hammer-ctl tries for 10 s unless told otherwise, as an agent may still be on its way up. */
 static void check_refused(const char *list, const char *const *more, const char *said)
 {
     struct process p;
-    int code = run(&p, list, more);
+    const char *args[8] = {"--wait-agents", "3s"};
+    for (size_t n = 2; more != NULL && *more != NULL; more++)
+        args[n++] = *more;
+    int code = run(&p, list, args);
     ck_assert_msg(code == 2, "%d %s", code, p.err);
     ck_assert_msg(strstr(p.err, said) != NULL, "\"%s\" is not in: %s", said, p.err);
     process_end(&p);
