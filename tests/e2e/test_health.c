@@ -145,11 +145,13 @@ START_TEST(test_the_cost_of_spinning_is_told)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         json_t *r = run("1s", rows[i].spin);
         double share = real_at(r, "agents.0.health.spin_share");
-        ck_assert_msg(share >= rows[i].least && share <= rows[i].most, "--spin %s: %g",
-                      rows[i].spin, share);
         double cpu = real_at(r, "agents.0.health.cpu");
-        ck_assert_msg(cpu >= share * 0.8 && cpu <= 1.05, "--spin %s: CPU %g, spinning %g",
-                      rows[i].spin, cpu, share);
+        if (!process_sanitized()) {
+            ck_assert_msg(share >= rows[i].least && share <= rows[i].most, "--spin %s: %g",
+                          rows[i].spin, share);
+            ck_assert_msg(cpu >= share * 0.8 && cpu <= 1.05, "--spin %s: CPU %g, spinning %g",
+                          rows[i].spin, cpu, share);
+        }
         json_decref(r);
     }
 }
@@ -186,8 +188,10 @@ int main(void)
     TCase *t = tcase_create("health");
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, NULL, stop_all);
-    tcase_add_test(t, test_a_stolen_core_is_the_generators_fault);
-    tcase_add_test(t, test_a_frozen_server_is_not);
+    if (!process_sanitized()) { /* they judge times, and the machine must be theirs */
+        tcase_add_test(t, test_a_stolen_core_is_the_generators_fault);
+        tcase_add_test(t, test_a_frozen_server_is_not);
+    }
     tcase_add_test(t, test_the_cost_of_spinning_is_told);
     tcase_add_test(t, test_a_refused_placement_is_a_warning);
     tcase_add_test(t, test_a_bad_placement_is_refused);

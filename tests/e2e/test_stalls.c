@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who saw a stall tells whose it is: the whole server froze, or one agent did. */
+/* Who saw a stall tells whose it is: the whole server froze, or one agent did. And which clock
+ * shows it. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,28 @@ START_TEST(test_one_agent_freezes)
 }
 END_TEST
 
+/* A freeze of 700 ms: corrected shows it at p90, uncorrected does not. */
+START_TEST(test_freeze_shows_in_corrected_only)
+{
+    static const char *const freeze[] = {"--freeze-at", "1002ms", "--freeze-for", "700ms", NULL};
+    struct process p;
+    start(freeze);
+    const char *args[] = {"run", "--agents", agent_list, "-r",       "500",    "-d",
+                          "3",   "-c",       "10",       target.url, "--json", NULL};
+    process_start(&p, "hammer-ctl", args);
+    json_t *r = run_end(&p);
+    int64_t corrected = report_int(r, "latency.corrected.percentiles.95");
+    int64_t service = report_int(r, "latency.uncorrected.percentiles.95");
+    ck_assert_int_ge(corrected, 350 * (int64_t)NS_PER_MS);
+    ck_assert_int_lt(service * 50, corrected);
+    ck_assert_int_ge(report_int(r, "latency.corrected.max"), 650 * (int64_t)NS_PER_MS);
+    ck_assert_int_ge(report_int(r, "latency.uncorrected.max"), 600 * (int64_t)NS_PER_MS);
+    ck_assert_int_eq(report_int(r, "totals.ok"), 1500);
+    json_decref(r);
+    stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("stalls");
@@ -139,6 +162,7 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, test_the_server_freezes);
     tcase_add_test(t, test_one_agent_freezes);
+    tcase_add_test(t, test_freeze_shows_in_corrected_only);
     suite_add_tcase(s, t);
     return check_main(s);
 }
