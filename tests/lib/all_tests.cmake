@@ -1,10 +1,17 @@
 # Makes one ctest folder of several build trees, so that one ctest run covers all of them and closes
 # with one summary:
-#   cmake -D OUT=build/all -D "TREES=release|build||1;asan|build/asan|unit|4" -P tests/lib/all_tests.cmake
+#   cmake -D OUT=build/all -D "TREES=release|build||1;asan|build/asan|unit|4" -D CPUS=2 -D SEATS=6
+#         -P tests/lib/all_tests.cmake
 # Each entry of TREES is NAME|FOLDER|LABEL REGEX|FACTOR: no regex = every test, "/" stands for "|", and
 # the factor stretches the tests' time limits. A test keeps its other properties, gets the tree's name
 # in front of its own and as a further label. LEAVE_OUT is a label regex, "/" for "|" too: such tests are
 # not run, and ctest's summary says so.
+#
+# Who may run beside whom: a test with the label "waits" sleeps most of its time (real processes that
+# wait for each other) and takes one of SEATS; each other takes one of CPUS. With "ctest -j CPUS+SEATS
+# --resource-spec-file OUT/resources.json" as many of both kinds run at a time, and those with
+# RUN_SERIAL, which measure, alone at the end. Those on CPUS are made nice: who waits for the other's
+# answer with a deadline gets a CPU before who has a long sum to do.
 cmake_minimum_required(VERSION 3.21)
 
 # A property's value, which JSON gives as text, number, boolean or array of texts, as a CMake list.
@@ -50,6 +57,11 @@ function(test_properties test tree factor out)
             string(APPEND text " ${name} [==[${value}]==]")
         endforeach()
     endif()
+    if("waits" IN_LIST labels)
+        string(APPEND text " RESOURCE_GROUPS seats:1")
+    else()
+        string(APPEND text " RESOURCE_GROUPS cpus:1")
+    endif()
     set(slow ${labels})
     if(LEAVE_OUT)
         list(FILTER slow INCLUDE REGEX "${LEAVE_OUT}")
@@ -94,6 +106,9 @@ function(tree_tests tree folder labels factor out)
         endif()
         test_command("${test}" command)
         test_properties("${test}" ${tree} ${factor} properties)
+        if(properties MATCHES " RESOURCE_GROUPS cpus" AND NOT properties MATCHES " RUN_SERIAL ")
+            set(command " nice -n 5${command}")
+        endif()
         string(APPEND text "add_test([==[${tree}.${name}]==]${command})\n"
                            "set_tests_properties([==[${tree}.${name}]==] PROPERTIES${properties})\n")
     endforeach()
@@ -119,3 +134,9 @@ if(n_left_out GREATER 0)
     message(STATUS "left out, as each takes minutes: ${n_left_out} tests (tests/run --all runs them)")
 endif()
 file(WRITE ${OUT}/CTestTestfile.cmake "${all}")
+foreach(pool cpus seats)
+    string(TOUPPER ${pool} n)
+    set(${pool} "\"${pool}\": [{\"id\": \"0\", \"slots\": ${${n}}}]")
+endforeach()
+file(WRITE ${OUT}/resources.json
+     "{\"version\": {\"major\": 1, \"minor\": 0}, \"local\": [{${cpus}, ${seats}}]}\n")
