@@ -115,7 +115,7 @@ START_TEST(test_a_connection_for_each_request)
     option_list_add(&f.plan.headers, "Connection: close");
     f.plan.rate.num = 1500;
     f.plan.duration_ns = 60 * NS_PER_SEC;
-    expect(&f, N, 0, "agent a1: 30001 requests in 60 s");
+    expect(&f, N, 0, "agent a1: 30001 connections in 60 s");
     f.plan.duration_ns = 30 * NS_PER_SEC;
     expect(&f, 0, 0, "");
     f.plan.duration_ns = 60 * NS_PER_SEC;

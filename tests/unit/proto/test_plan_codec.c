@@ -75,6 +75,7 @@ static void random_tls(uint64_t *rng, struct plan *p)
 static void random_plan(uint64_t *rng, struct plan *p)
 {
     plan_defaults(p);
+    p->no_templates = true; /* bytes at random may look like one */
     p->rate.num = 1 + check_below(rng, 1000000);
     p->rate.den = 1 + check_below(rng, 3600);
     p->duration_ns = NS_PER_SEC * (1 + check_below(rng, 3600));
