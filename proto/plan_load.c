@@ -5,7 +5,6 @@
 
 #include "common/clock.h"
 #include "proto/plan.h"
-#include "proto/snapshot.h"
 
 /* --warmup, --on-full, --max-connections, --think: from the user's text, and what goes with what.
  */
@@ -96,7 +95,6 @@ static enum err check_on_full(const struct plan *p, struct errmsg *msg)
 static enum err check_warmup(const struct plan *p, struct errmsg *msg)
 {
     char warmup[UNITS_TEXT], text[UNITS_TEXT];
-    uint32_t stages = p->n_stages > 0 ? p->n_stages : 1;
     if (p->warmup_ns == 0)
         return ERR_OK;
     units_format_duration(p->warmup_ns, warmup);
@@ -110,11 +108,6 @@ static enum err check_warmup(const struct plan *p, struct errmsg *msg)
                           "--warmup %s with -n/--requests %" PRIu64
                           ": all of them are due by then; accepted is a shorter time",
                           warmup, p->requests);
-    if (stages + 1 > SNAPSHOT_SERIES_MAX)
-        return errmsg_set(msg, ERR_INVALID,
-                          "--warmup %s with %" PRIu32 " stages: the warm-up and they are %" PRIu32
-                          " rows of figures, accepted are at most %d",
-                          warmup, stages, stages + 1, SNAPSHOT_SERIES_MAX);
     return ERR_OK;
 }
 

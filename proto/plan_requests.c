@@ -134,10 +134,12 @@ enum err plan_check_names(const struct plan *p, struct errmsg *msg)
                           "the requests have more than %d names: accepted are at most so many rows "
                           "in the report; requests of the same name share one",
                           SNAPSHOT_SERIES_MAX);
-    if (n * stages <= SNAPSHOT_SERIES_MAX)
+    size_t rows = n * stages + (p->warmup_ns > 0);
+    if (rows <= SNAPSHOT_SERIES_MAX)
         return ERR_OK;
     return errmsg_set(msg, ERR_RANGE,
-                      "%zu names of requests times %zu stages are %zu rows in the report: accepted "
-                      "are at most %d; requests of the same name share one",
-                      n, stages, n * stages, SNAPSHOT_SERIES_MAX);
+                      "%zu names of requests times %zu stages%s are %zu rows in the report: "
+                      "accepted are at most %d; requests of the same name share one",
+                      n, stages, p->warmup_ns > 0 ? " and the warm-up" : "", rows,
+                      SNAPSHOT_SERIES_MAX);
 }

@@ -152,6 +152,23 @@ START_TEST(test_growth_is_split)
 }
 END_TEST
 
+/* Stages, names and the warm-up have rows in the report, and those are bounded. */
+START_TEST(test_the_warmup_is_a_row)
+{
+    struct plan p;
+    char stages[PROFILE_STAGES_MAX * 5 + 1] = "";
+    struct errmsg msg = {{0}};
+    for (int i = 0; i < PROFILE_STAGES_MAX; i++)
+        strcat(stages, i == 0 ? "1s@5" : ",1s@5");
+    made(&p, (char *[WORDS_MAX]){"run", "--stages", stages});
+    plan_clear(&p);
+    ck_assert_int_ne(make(&p, (char *[WORDS_MAX]){"run", "--stages", stages, "--warmup=1"}, &msg),
+                     ERR_OK);
+    ck_assert_ptr_nonnull(strstr(msg.text, "64 stages and the warm-up are 65 rows in the report"));
+    plan_clear(&p);
+}
+END_TEST
+
 START_TEST(test_growth_below_the_default_is_refused)
 {
     struct plan p;
@@ -176,6 +193,7 @@ int main(void)
     tcase_add_test(t, test_what_is_accepted);
     tcase_add_test(t, test_refused);
     tcase_add_test(t, test_foreign_values);
+    tcase_add_test(t, test_the_warmup_is_a_row);
     tcase_add_test(t, test_growth_is_split);
     tcase_add_test(t, test_growth_below_the_default_is_refused);
     suite_add_tcase(s, t);
