@@ -340,9 +340,10 @@ static bool lag_over(struct result *r, const char *what,
         snprintf(asked, sizeof asked, ", each plus the quantum of %s",
                  units_format_duration(asked_ns, quantum));
     reason(r,
-           "hammer's own %s delay was over its bound (p99 > 1ms and > 25 %% of corrected p50%s) in "
+           "hammer's own %s delay was over its bound (p99 > 1ms and > 25 %% of %sp50%s) in "
            "%zu of %zu intervals, worst p99 %s",
-           what, asked, over, intervals_judged(r), units_format_latency(worst, text));
+           what, result_one_clock(r) ? "" : "corrected ", asked, over, intervals_judged(r),
+           units_format_latency(worst, text));
     return true;
 }
 
