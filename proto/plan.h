@@ -233,7 +233,7 @@ const char *plan_order_name(enum plan_order o); /* "sequential" "weight" "random
  * of[i] (may be NULL) is the number of request i's. ERR_RANGE when there are more than `max`. */
 enum err plan_names(const struct plan *p, size_t max, const char **names, size_t *n,
                     uint32_t *of) MUST_CHECK;
-/* Names times stages against SNAPSHOT_SERIES_MAX. */
+/* Names times stages, and the warm-up, against SNAPSHOT_SERIES_MAX. */
 enum err plan_check_names(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 
 /* --- arrivals -------------------------------------------------------------------------------- */

@@ -243,6 +243,10 @@ START_TEST(test_rows_are_bounded)
     plan_of(&p, SNAPSHOT_SERIES_MAX);
     name_all(&p);
     must_check(&p);
+    p.warmup_ns = 1000000;
+    p.requests = UINT64_MAX;
+    p.duration_ns = 10000000;
+    assert_refused(&p, "64 names of requests times 1 stages and the warm-up are 65 rows");
     plan_clear(&p);
     plan_of(&p, SNAPSHOT_SERIES_MAX + 1);
     name_all(&p);
