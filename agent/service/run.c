@@ -394,7 +394,9 @@ static void emit(struct run *r, uint64_t until)
             STAILQ_INSERT_TAIL(&rest, l, link);
     }
     STAILQ_CONCAT(&r->waiting, &rest);
-    refresh_take(r->refresh, snapshot_series(s, 0, ""), snapshot_series(r->total, 0, ""));
+    /* To the first row, which there is in any case: one of its own might be one too many. */
+    const char *first = r->requests->names[0];
+    refresh_take(r->refresh, snapshot_series(s, 0, first), snapshot_series(r->total, 0, first));
     s->from_ns = r->emitted * r->plan.interval_ns;
     s->to_ns = final ? r->last_to_ns : until * r->plan.interval_ns;
     if (s->to_ns < s->from_ns)

@@ -316,10 +316,28 @@ START_TEST(test_each_name_has_its_ledger)
         sum += report_int(row, "totals.sent");
     }
     ck_assert_int_eq(sum, 600);
+    ck_assert_uint_eq(json_array_size(report_at(r, "requests")), N_OF(rows));
     ck_assert_int_eq(report_int(row_of(r, "login"), "totals.sent"), 100);
     ck_assert_int_eq(report_int(row_of(r, "GET /items"), "totals.sent"), 350);
     json_decref(r);
     target_stop(&target);
+}
+END_TEST
+
+/* As many rows as there may be. */
+START_TEST(test_sixty_four_names)
+{
+    char *text = mem_calloc(64, 64);
+    strcpy(text, "requests:\n");
+    for (int i = 0; i < 64; i++)
+        sprintf(text + strlen(text), " - url: URL/%d\n", i);
+    const char *path = file("plan.yml", text);
+    const char *words[] = {"-n", "640", "-f", path, "-c", "4", NULL};
+    json_t *r = run(words);
+    ck_assert_uint_eq(json_array_size(report_at(r, "requests")), 64);
+    ck_assert_int_eq(report_int(row_of(r, "GET /63"), "totals.ok"), 10);
+    json_decref(r);
+    mem_free(text);
 }
 END_TEST
 
@@ -337,6 +355,7 @@ int main(void)
     tcase_add_test(t, test_weights);
     tcase_add_test(t, test_lists_of_other_tools);
     tcase_add_test(t, test_each_name_has_its_ledger);
+    tcase_add_test(t, test_sixty_four_names);
     suite_add_tcase(s, t);
     return check_main(s);
 }
