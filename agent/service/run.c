@@ -270,9 +270,8 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     r->total->cumulative = true;
     STAILQ_INIT(&r->waiting);
     enum err e = plan_copy(&r->plan, plan);
-    if (plan->headers.n + plan->n_entries + plan->n_env > 0 ||
-        plan->key != NULL) /* only the controller knows which of them are secrets */
-        host_no_core_files();
+    if (plan->headers.n + plan->n_entries + plan->n_env > 0 || plan->key != NULL)
+        host_no_core_files(); /* only the controller knows which of them are secrets */
     if (e == ERR_OK)
         e = preflight_descriptors(plan_part_most(part), host_fd_limit(), msg);
     if (e == ERR_OK)
@@ -394,8 +393,7 @@ static void emit(struct run *r, uint64_t until)
             STAILQ_INSERT_TAIL(&rest, l, link);
     }
     STAILQ_CONCAT(&r->waiting, &rest);
-    /* To the first row, which there is in any case: one of its own might be one too many. */
-    const char *first = r->requests->names[0];
+    const char *first = r->requests->names[0]; /* another row might be one too many */
     refresh_take(r->refresh, snapshot_series(s, 0, first), snapshot_series(r->total, 0, first));
     s->from_ns = r->emitted * r->plan.interval_ns;
     s->to_ns = final ? r->last_to_ns : until * r->plan.interval_ns;
