@@ -29,7 +29,7 @@ static const struct special {
     {"forever", SHOW_VALUE, true},        {"arrivals", SHOW_VALUE, true},
     {"connections", SHOW_VALUE, true},    {"threads", SHOW_VALUE, true},
     {"jitter", SHOW_VALUE, true},         {"dispatch-quantum", SHOW_VALUE, true},
-    {"rate-per-agent", SHOW_VALUE, true},
+    {"rate-per-agent", SHOW_VALUE, true}, {"closed-loop", SHOW_VALUE, true},
 };
 
 static struct special special_of(const char *name)

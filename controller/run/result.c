@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "common/clock.h"
 #include "common/mem.h"
 
 static const char *const status_names[STATUS_COUNT] = {
@@ -139,27 +138,14 @@ struct counters result_agent_counters(const struct result_agent *a)
     return with_warmup(a->total, a->warmup);
 }
 
-/* By the option's name: the member holds what the option was given. */
-static const void *option_value(const struct plan *p, const char *name)
-{
-    size_t n;
-    const struct option_row *rows = plan_options(&n);
-    const struct option_row *row = p != NULL ? option_find(rows, n, name) : NULL;
-    return row != NULL ? (const char *)p + row->offset : NULL;
-}
-
 uint64_t result_warmup_ns(const struct result *r)
 {
-    const uint64_t *ns = option_value(r->plan, "warmup");
-    return ns != NULL && *ns != NS_NEVER ? *ns : 0;
+    return r->plan != NULL ? r->plan->warmup_ns : 0;
 }
 
 bool result_one_clock(const struct result *r)
 {
-    if (r->plan == NULL)
-        return false;
-    const bool *closed = option_value(r->plan, "closed-loop");
-    return r->plan->rate.num == 0 || (closed != NULL && *closed);
+    return r->plan != NULL && (r->plan->rate.num == 0 || r->plan->closed_loop);
 }
 
 uint64_t result_missing(const struct result *r)

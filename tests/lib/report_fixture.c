@@ -91,10 +91,20 @@ void report_fixture(struct report_fixture *f, uint64_t n, uint64_t slow)
                                                    .agents_reporting = 2};
 }
 
+static void add_agent(struct result *r, const struct result_agent *a)
+{
+    ck_assert_int_eq(snapshot_add(r->total, a->total, false), ERR_OK);
+    if (a->warmup == NULL)
+        return;
+    if (r->warmup == NULL)
+        r->warmup = snapshot_new();
+    ck_assert_int_eq(snapshot_add(r->warmup, a->warmup, false), ERR_OK);
+}
+
 void report_fixture_finish(struct report_fixture *f)
 {
     for (size_t i = 0; i < 2; i++)
-        ck_assert_int_eq(snapshot_add(f->r->total, f->r->agents[i].total, false), ERR_OK);
+        add_agent(f->r, &f->r->agents[i]);
     verdict_eval(f->r);
 }
 
@@ -223,6 +233,34 @@ void report_fixture_phases(struct report_fixture *f)
         one->counters.lookup_errors = i;
         snapshot_note_first(s, 1000 + i, 12, "nginx/1.22.1");
     }
+}
+
+void report_fixture_warmup(struct report_fixture *f)
+{
+    f->plan.warmup_ns = NS_PER_SEC;
+    f->plan.duration_ns = f->r->duration_ns = 7 * NS_PER_SEC;
+    f->r->end_ns = 7 * NS_PER_SEC + 400000;
+    for (size_t i = 0; i < 2; i++) {
+        struct snapshot *s = f->r->agents[i].warmup = snapshot_new();
+        struct series *one = snapshot_series(s, SERIES_STAGE_WARMUP, "");
+        for (uint64_t k = 0; k < 245 + 5 * i; k++) {
+            hist_record(series_hist(one, HIST_CORRECTED), 9 * NS_PER_MS + k * NS_PER_US, 1);
+            hist_record(series_hist(one, HIST_UNCORRECTED), 8 * NS_PER_MS + k * NS_PER_US, 1);
+        }
+        one->counters = (struct counters){.scheduled = 250,
+                                          .sent = 250,
+                                          .completed = 245 + 5 * i,
+                                          .ok = 245 + 5 * i,
+                                          .timeouts = 5 - 5 * i};
+    }
+}
+
+void report_fixture_from_send(struct report_fixture *f)
+{
+    f->plan.closed_loop = true;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < f->r->agents[i].total->n_series; k++)
+            hist_reset(series_hist(&f->r->agents[i].total->series[k], HIST_CORRECTED));
 }
 
 void report_fixture_given(struct report_fixture *f)

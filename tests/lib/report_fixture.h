@@ -28,6 +28,10 @@ void report_fixture_stalls(struct report_fixture *f);
 void report_fixture_series(struct report_fixture *f);
 /* --latency: where the time went; the server is known, connections were used again. */
 void report_fixture_phases(struct report_fixture *f);
+/* The first second is the warm-up: 500 requests more, slow ones, 5 of them in vain. */
+void report_fixture_warmup(struct report_fixture *f);
+/* As with --closed-loop: no corrected latency. */
+void report_fixture_from_send(struct report_fixture *f);
 /* The options that were given, a secret among them. The caller frees them with
  * option_list_clear(&f->plan.given). */
 void report_fixture_given(struct report_fixture *f);

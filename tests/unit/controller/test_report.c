@@ -201,6 +201,43 @@ START_TEST(test_text_of_stages_and_requests)
 }
 END_TEST
 
+/* Rates are of the time after it, and its figures stand in one place only. */
+START_TEST(test_text_of_a_warmup)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 0);
+    report_fixture_warmup(&f);
+    report_fixture_finish(&f);
+    check_text(&f, false, false, "warmup.txt");
+}
+END_TEST
+
+/* --closed-loop with a rate: due times, but one clock. */
+START_TEST(test_text_from_the_send)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 0);
+    report_fixture_series(&f);
+    report_fixture_from_send(&f);
+    report_fixture_finish(&f);
+    check_text(&f, false, true, "from_send.txt");
+}
+END_TEST
+
+/* --on-full drop */
+START_TEST(test_text_of_dropped_requests)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 0);
+    struct series *s = snapshot_series(f.r->agents[1].total, 0, "");
+    s->counters.scheduled += 150;
+    s->counters.unsent_dropped = 150;
+    s->counters.limit_ns = 2 * NS_PER_SEC;
+    report_fixture_finish(&f);
+    check_text(&f, false, false, "dropped.txt");
+}
+END_TEST
+
 /* Only so many rows; the long names of the others do not break the table. */
 START_TEST(test_text_of_many_requests)
 {
@@ -355,6 +392,9 @@ int main(void)
     tcase_add_test(t, test_text_without_data);
     tcase_add_test(t, test_text_of_a_closed_loop_with_spectrum);
     tcase_add_test(t, test_text_of_stages_and_requests);
+    tcase_add_test(t, test_text_of_a_warmup);
+    tcase_add_test(t, test_text_from_the_send);
+    tcase_add_test(t, test_text_of_dropped_requests);
     tcase_add_test(t, test_text_of_many_requests);
     tcase_add_test(t, test_text_of_phases);
     tcase_add_test(t, test_remarks_stay_in_a_column);

@@ -120,7 +120,7 @@ static json_int_t number(const json_t *o, const char *a, const char *b, const ch
 START_TEST(test_json_matches_its_schema)
 {
     json_t *schema = load_schema();
-    for (int variant = 0; variant < 6; variant++) {
+    for (int variant = 0; variant < 7; variant++) {
         struct report_fixture f;
         report_fixture(&f, variant == 3 ? 0 : 3000, variant == 1 ? 500 : 0);
         if (variant == 2)
@@ -143,6 +143,10 @@ START_TEST(test_json_matches_its_schema)
             report_fixture_phases(&f);
             report_fixture_given(&f);
             option_list_add(&f.plan.headers, "A: 1");
+        }
+        if (variant == 6) {
+            report_fixture_warmup(&f);
+            report_fixture_from_send(&f);
         }
         snprintf(f.r->agents[1].name, sizeof f.r->agents[1].name, "b\xff\"\n");
         report_fixture_finish(&f);
@@ -200,6 +204,28 @@ START_TEST(test_json_tells_the_agents_health)
     ck_assert_int_eq(number(ran, "preemptions", NULL, NULL, NULL), 15);
     ck_assert(json_is_null(json_object_get(did_not, "spin_share")));
     ck_assert(json_is_null(json_object_get(did_not, "preemptions")));
+    json_decref(o);
+    result_free(f.r);
+}
+END_TEST
+
+START_TEST(test_json_has_the_warmup_apart)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 0);
+    report_fixture_warmup(&f);
+    report_fixture_finish(&f);
+    json_t *o = report_of(&f);
+    ck_assert_int_eq(number(o, "totals", "scheduled", NULL, NULL), 3000);
+    ck_assert_int_eq(number(o, "totals", "timeouts", NULL, NULL), 0);
+    ck_assert_int_eq(number(o, "warmup", "totals", "scheduled", NULL), 500);
+    ck_assert_int_eq(number(o, "warmup", "totals", "timeouts", NULL), 5);
+    ck_assert_int_eq(number(o, "warmup", "corrected", "count", NULL), 495);
+    ck_assert_int_ge(number(o, "warmup", "corrected", "p50", NULL), 9 * NS_PER_MS);
+    ck_assert_int_lt(number(o, "latency", "corrected", "max", NULL), NS_PER_MS);
+    ck_assert_int_eq(number(o, "totals", "missing", NULL, NULL), 0);
+    const json_t *rate = json_object_get(o, "rate");
+    ck_assert_double_eq_tol(json_number_value(json_object_get(rate, "achieved")), 500, 0.1);
     json_decref(o);
     result_free(f.r);
 }
@@ -272,6 +298,7 @@ int main(void)
     tcase_add_test(t, test_json_matches_its_schema);
     tcase_add_test(t, test_json_says_what_is_known);
     tcase_add_test(t, test_json_tells_the_agents_health);
+    tcase_add_test(t, test_json_has_the_warmup_apart);
     tcase_add_test(t, test_json_has_stages_and_requests);
     tcase_add_test(t, test_json_hides_credentials);
     return check_main(s);
