@@ -111,7 +111,7 @@ void report_check_ledger(json_t *report)
         ck_assert_msg(sum == report_int(totals, summed[k]), "%s: agents sum %ld", summed[k],
                       (long)sum);
     }
-    if (strcmp(report_text_at(report, "plan.loop"), "open") == 0)
+    if (strcmp(report_text_at(report, "plan.stopwatch"), "due") == 0)
         ck_assert_int_eq(report_int(report, "latency.corrected.count"),
                          report_int(totals, "completed"));
     ck_assert_int_eq(report_int(report, "latency.uncorrected.count"),
