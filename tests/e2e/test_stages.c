@@ -32,6 +32,8 @@ static void teardown(void)
     target_stop(&target);
 }
 
+static const char even[] = "--arrivals=constant";
+
 enum arrivals {
     EVEN,
     POISSON,
@@ -104,13 +106,33 @@ static void check_report(const char *text, int64_t requests, enum arrivals how)
     json_decref(r);
 }
 
-/* Two agents: each index once, and when it was due. A sanitized build, beside other tests, shows
- * the former. */
+/* Two agents, with these stages; the server's log into arrived, the report is the caller's. */
+static char *run_logged(const char *stages, const char *flag, uint64_t n, uint64_t arrived[MOST])
+{
+    struct process p;
+    char url[160];
+    snprintf(url, sizeof url, "%sr/{i}", target.url);
+    const char *args[] = {"run", "--local",    "2",     flag,     "--stages", stages, "-c",
+                          "20",  "--interval", "500ms", "--json", url,        NULL,   NULL};
+    if (strcmp(flag, even) != 0)
+        args[12] = "--seed=5";
+    int code = process_run(&p, "hammer-ctl", args, 60000);
+    ck_assert_msg(code == 0 || code == 4, "exit code %d: %.500s", code, p.err);
+    char *report = mem_strdup(p.out);
+    process_end(&p);
+    process_signal(&target.process, SIGTERM); /* writes its log */
+    process_wait(&target.process, 10000);
+    read_log(arrived, n);
+    target_stop(&target);
+    target_start(&target, NULL);
+    return report;
+}
+
+/* Each index once, and when it was due; a sanitized build, beside other tests, shows the former. */
 START_TEST(test_the_server_sees_the_schedule)
 {
     static uint64_t arrived[MOST];
-    static const char *const flag[ARRIVALS] = {"--arrivals=constant", "--arrivals=poisson",
-                                               "--jitter=100%"};
+    static const char *const flags[ARRIVALS] = {even, "--arrivals=poisson", "--jitter=100%"};
     enum arrivals how = (enum arrivals)_i;
     struct profile profile;
     make_profile(&profile, how);
@@ -118,35 +140,33 @@ START_TEST(test_the_server_sees_the_schedule)
     size_t near = 0;
     ck_assert_uint_le(n, MOST);
     for (int i = 0; i < ATTEMPTS && near * 10 < n * 9; i++) {
-        struct process p;
-        char url[160];
-        snprintf(url, sizeof url, "%sr/{i}", target.url);
-        const char *args[] = {"run",
-                              "--local",
-                              "2",
-                              "--stages",
-                              STAGES,
-                              "-c",
-                              "20",
-                              "--interval",
-                              "500ms",
-                              "--json",
-                              url,
-                              flag[how],
-                              how == EVEN ? NULL : "--seed=5",
-                              NULL};
-        int code = process_run(&p, "hammer-ctl", args, 60000);
-        ck_assert_msg(code == 0 || code == 4, "exit code %d: %.500s", code, p.err);
-        check_report(p.out, (int64_t)n, how);
-        process_end(&p);
-        process_signal(&target.process, SIGTERM); /* writes its log */
-        process_wait(&target.process, 10000);
-        read_log(arrived, n);
+        char *report = run_logged(STAGES, flags[how], n, arrived);
+        check_report(report, (int64_t)n, how);
+        mem_free(report);
         near = process_sanitized() ? n : count_near(arrived, &profile);
-        target_stop(&target);
-        target_start(&target, NULL);
     }
     ck_assert_msg(near * 10 >= n * 9, "%zu of %zu arrived when due", near, (size_t)n);
+}
+END_TEST
+
+/* Above the requests follow each other so closely that jitter is hardly seen. Here it is up to
+ * 100 ms: what arrived is far from an even schedule. */
+START_TEST(test_the_server_sees_the_jitter)
+{
+    static uint64_t arrived[MOST];
+    const struct stage slow = {4 * NS_PER_SEC, {10, 1}, {10, 1}};
+    struct profile profile, evenly;
+    ck_assert_int_eq(profile_stages(&evenly, &slow, 1, NULL), ERR_OK);
+    profile = evenly;
+    profile_jitter(&profile, SEED, 1000000000);
+    size_t n = profile_total(&profile), near = 0;
+    ck_assert_uint_eq(n, 40);
+    for (int i = 0; i < ATTEMPTS && near * 10 < n * 9; i++) {
+        mem_free(run_logged("4s@10", "--jitter=100%", n, arrived));
+        near = count_near(arrived, &profile);
+    }
+    ck_assert_msg(near * 10 >= n * 9, "%zu of %zu arrived when due", near, n);
+    ck_assert_uint_lt(count_near(arrived, &evenly) * 2, n);
 }
 END_TEST
 
@@ -212,6 +232,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 240);
     tcase_add_loop_test(t, test_the_server_sees_the_schedule, 0, ARRIVALS);
+    tcase_add_test(t, test_the_server_sees_the_jitter);
     tcase_add_test(t, test_the_text_states_them);
     tcase_add_test(t, test_poisson_replays);
     tcase_add_test(t, test_a_count_ends_them_early);
