@@ -70,10 +70,10 @@ START_TEST(test_text)
     expect_text("TLS", false);
     expect_text("Receive lag          none\n", true);
     add_handshakes();
-    expect_text("  TLS handshakes    50 (20 resumed), p50 2.50ms, p99 5.00ms, TLSv1.3 "
-                "TLS_AES_128_GCM_SHA256\n",
+    expect_text("  TLS handshakes    50 (20 resumed), p50 2.50ms, p99 5.00ms,\n"
+                "                    TLSv1.3 TLS_AES_128_GCM_SHA256\n",
                 true);
-    expect_text("Receive lag          not known in TLS\n", true);
+    expect_text("Receive lag       not known in TLS\n", true);
     struct series *s = snapshot_series(r->total, 0, "");
     s->counters.handshake_errors = 3;
     snapshot_add_suite(r->total, "TLSv1.2 X", 7);
