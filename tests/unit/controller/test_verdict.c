@@ -48,8 +48,6 @@ static void evaluate(struct run *run)
 {
     for (size_t i = 0; i < 2; i++)
         ck_assert_int_eq(snapshot_add(run->r->total, run->r->agents[i].total, false), ERR_OK);
-    if (run->r->agents[0].warmup != NULL)
-        run->r->warmup = snapshot_copy(run->r->agents[0].warmup);
     verdict_eval(run->r);
 }
 
@@ -282,54 +280,17 @@ static void backlog(struct run *run)
     run->r->intervals[9].backlog = 7;
 }
 
+/* By one of the agents, of its 1000. */
+static struct counters *sent(struct run *run, uint64_t n)
+{
+    struct counters *c = counters_of(run, 0);
+    *c = (struct counters){.scheduled = 1000, .sent = n, .completed = n, .ok = n, .connects = 3};
+    return c;
+}
+
 static void no_connection(struct run *run)
 {
-    *counters_of(run, 0) = (struct counters){.scheduled = 1000,
-                                             .sent = 999,
-                                             .unsent_no_connection = 1,
-                                             .completed = 999,
-                                             .ok = 999,
-                                             .connects = 3};
-}
-
-/* 1 % is enough. */
-static void drop(struct run *run, uint64_t n)
-{
-    *counters_of(run, 0) = (struct counters){.scheduled = 1000,
-                                             .sent = 1000 - n,
-                                             .unsent_dropped = n,
-                                             .completed = 1000 - n,
-                                             .ok = 1000 - n,
-                                             .connects = 3};
-}
-
-static void dropped(struct run *run)
-{
-    drop(run, 20);
-}
-
-static void dropped_a_little(struct run *run)
-{
-    drop(run, 19);
-}
-
-/* What is bad of the warm-up does not judge the run, but it belongs to the ledger. */
-static void warm_up(struct run *run, struct counters c)
-{
-    struct result_agent *a = &run->r->agents[0];
-    a->warmup = snapshot_new();
-    snapshot_series(a->warmup, SERIES_STAGE_WARMUP, "")->counters = c;
-}
-
-static void limited_in_the_warmup(struct run *run)
-{
-    warm_up(run, (struct counters){
-                     .scheduled = 900, .sent = 900, .waited = 900, .completed = 900, .ok = 900});
-}
-
-static void ledger_of_the_warmup(struct run *run)
-{
-    warm_up(run, (struct counters){.scheduled = 900, .sent = 900, .completed = 899, .ok = 899});
+    sent(run, 999)->unsent_no_connection = 1;
 }
 
 static void both_limited(struct run *run)
@@ -436,10 +397,6 @@ static const struct {
     {"backlog", backlog, STATUS_SERVER_LIMITED, 0, 1, "backlog of 7"},
     {"no connection", no_connection, STATUS_SERVER_LIMITED, 0, 1,
      "1 requests never got a free connection"},
-    {"dropped", dropped, STATUS_SERVER_LIMITED, 0, 1, "20 of 2000 requests (1.0 %) were dropped"},
-    {"dropped little", dropped_a_little, STATUS_VALID, 0, 0, ""},
-    {"warm-up limited", limited_in_the_warmup, STATUS_VALID, 0, 0, ""},
-    {"warm-up ledger", ledger_of_the_warmup, STATUS_INCOMPLETE, 3, 1, "agent box0: "},
     {"both", both_limited, STATUS_GENERATOR_LIMITED, 4, 2, "waited"},
     {"left out", left_out, STATUS_VALID, 0, 0, ""},
     {"left out, lost", left_out_and_lost, STATUS_INCOMPLETE, 3, 1, "agent box0 was lost"},
