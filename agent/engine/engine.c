@@ -75,13 +75,6 @@ static void note_limit(struct engine *e, uint64_t due_ns, uint64_t now_ns)
         recorder_limit(e->cfg.recorder, e->own_row, now_ns - from_ns);
 }
 
-/* Drops what has no connection. */
-static void shed(struct engine *e, uint32_t usable, uint64_t now_ns)
-{
-    row_walk(e->cfg.recorder, &e->pacer, pacer_shed(&e->pacer, usable), now_ns,
-             recorder_unsent_dropped);
-}
-
 /* A slot's class depends on how many connections were idle UNTIL now: the one whose becoming free
  * brings us here was not, and one that was lost meanwhile is of no use. */
 static void look(struct engine *e, uint64_t now_ns)
@@ -96,7 +89,8 @@ static void look(struct engine *e, uint64_t now_ns)
     else if (!e->pacer.closed) /* those of a closed loop are told of when they are sent */
         row_walk_due(e->cfg.recorder, &e->pacer, n);
     if (e->pacer.drop)
-        shed(e, usable, now_ns);
+        row_walk(e->cfg.recorder, &e->pacer, pacer_shed(&e->pacer), now_ns,
+                 recorder_unsent_dropped);
 }
 
 static inline void note_due(struct engine *e, uint64_t now_ns)
@@ -181,8 +175,6 @@ static void on_lost(void *arg, uint64_t now_ns)
         return;
     catch_up(e, now_ns);
     e->idle_seen = idle(e);
-    if (e->pacer.drop)
-        shed(e, e->idle_seen, now_ns);
 }
 
 static void on_fault(void *arg, enum client_fault f, int code)

@@ -51,7 +51,7 @@ static uint64_t prompt_until(const struct pacer *p, uint64_t until, uint64_t now
 {
     uint64_t prompt = clock_add(p->due, idle);
     uint64_t since = now_ns - p->t0_ns, late_ns = PACER_LATE_NS + p->quantum_ns;
-    if (prompt < until && since > late_ns && !p->drop) {
+    if (prompt < until && since > late_ns) {
         uint64_t overlooked = schedule_due_until(&p->schedule, since - late_ns - 1);
         if (overlooked > prompt)
             prompt = overlooked;
@@ -76,19 +76,23 @@ uint64_t pacer_advance(struct pacer *p, uint64_t now_ns, uint64_t idle)
         return advance_closed(p, now_ns, idle);
     if (now_ns < p->next_ns || p->next_ns == NS_NEVER)
         return 0;
-    if (p->open < p->due) {
-        if (p->sent < p->open)
-            return 0;
-        p->sent = p->open = p->due;
-    }
-    uint64_t until = schedule_due_until(&p->schedule, now_ns - p->t0_ns);
     uint64_t backlog = pacer_backlog(p);
+    bool hole = p->open < p->due;
+    if (hole && backlog == 0) {
+        p->sent = p->open = p->due;
+        hole = false;
+    }
+    if (hole && idle > backlog)
+        return 0; /* a prompt one has no place behind dropped ones: those in front are sent first */
+    uint64_t until = schedule_due_until(&p->schedule, now_ns - p->t0_ns);
     /* Prompt slots come before waiting ones in the backlog: behind a waiting one a slot waits. */
     bool behind_waiting = backlog > 0 && p->prompt < p->due;
     if (idle > backlog && !behind_waiting)
         p->prompt = prompt_until(p, until, now_ns, idle - backlog);
     uint64_t n = until - p->due;
-    p->due = p->open = until;
+    p->due = until;
+    if (!hole)
+        p->open = until;
     find_next(p);
     return n;
 }
@@ -135,16 +139,15 @@ bool pacer_exhausted(const struct pacer *p)
     return p->due == p->schedule.count && p->sent == p->open;
 }
 
-struct pacer_range pacer_shed(struct pacer *p, uint64_t idle)
+struct pacer_range pacer_shed(struct pacer *p)
 {
     uint64_t keep = p->prompt < p->open ? p->prompt : p->open;
-    if (keep > clock_add(p->sent, idle))
-        keep = p->sent + idle;
     if (keep < p->sent)
         keep = p->sent;
-    struct pacer_range shed = {keep, p->open - keep};
+    uint64_t from = keep > p->shed ? keep : p->shed;
     p->open = keep;
-    return shed;
+    p->shed = p->due;
+    return (struct pacer_range){from, p->due - from};
 }
 
 uint64_t pacer_wake(const struct pacer *p, uint64_t idle)

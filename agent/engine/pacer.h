@@ -20,9 +20,9 @@
  * prompt, however many they are: it was us who slept.
  *
  * Where a slot that finds no connection is to be dropped (`drop`), one that is not prompt is given
- * up at once, and there are never more prompt ones than idle connections: not when they were
- * overlooked either, nor when a connection was lost (pacer_shed). While prompt ones in front of
- * given up ones are still to be sent, nothing more becomes due: that is a matter of one turn.
+ * up at once (pacer_shed); one that was overlooked is not the server's fault and is sent late. No
+ * slot becomes prompt while prompt ones in front of given up ones are still to be sent and a
+ * connection is idle for one more: that is a matter of one turn.
  *
  * With a quantum the clock is looked at only from the next multiple of it (after t0) on once a slot
  * is due, so that several slots leave in one wake-up. Their due times stay what they are; the class
@@ -39,6 +39,7 @@ struct pacer {
     uint64_t due;        /* slots below have become due */
     uint64_t sent;       /* slots below have been sent (or given up); sent <= open */
     uint64_t open;       /* slots from here to `due` were dropped; without drop it is `due` */
+    uint64_t shed;       /* slots below were dropped or will be sent */
     uint64_t prompt;     /* slots below are prompt, those from here to `due` are waiting */
     uint64_t next_ns;    /* when to look for slot `due`; NS_NEVER = no more, or not started */
     uint64_t end_ns;     /* pacer_end, worked out once */
@@ -80,9 +81,9 @@ void pacer_sent(struct pacer *p);
  * is pacer_end. */
 bool pacer_exhausted(const struct pacer *p);
 
-/* With drop, after pacer_advance: gives up what is due and not prompt, and of what is prompt all
- * but the oldest `idle`. */
-struct pacer_range pacer_shed(struct pacer *p, uint64_t idle);
+/* With drop, after pacer_advance: gives up what has become due since the last time and is not
+ * prompt. */
+struct pacer_range pacer_shed(struct pacer *p);
 
 /* When to look again if no connection becomes free: the next due instant (rounded up to the
  * quantum), the past when idle connections and a backlog stand side by side, NS_NEVER when no

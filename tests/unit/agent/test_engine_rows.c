@@ -247,8 +247,8 @@ START_TEST(test_drop_sends_on_time_or_never)
 }
 END_TEST
 
-/* Slept through 5: as many as there are connections leave late, which is our fault; the others find
- * none. */
+/* Slept through 5 while connections were idle: our fault, so that all leave, late as they are. What
+ * becomes due while those wait finds no connection. */
 START_TEST(test_drop_after_a_nap)
 {
     struct rig_config cfg = config(2);
@@ -268,11 +268,21 @@ START_TEST(test_drop_after_a_nap)
     engine_start(e, T0);
     engine_pump(e, T0 + 45 * MS);
     ck_assert_uint_eq(engine_in_flight(e), 2);
-    engine_stop(e, T0 + 46 * MS, 0);
+    ck_assert_uint_eq(engine_backlog(e), 3);
+    engine_pump(e, T0 + 65 * MS); /* 50 and 60 */
+    ck_assert_uint_eq(engine_backlog(e), 3);
+    for (uint64_t tag = 0; tag < 5; tag++)
+        ck_assert(client_null_complete(engine_client(e), tag, 200, T0 + 66 * MS));
+    ck_assert_uint_eq(engine_in_flight(e), 0);
+    engine_pump(e, T0 + 70 * MS);
+    ck_assert_uint_eq(engine_in_flight(e), 1);
+    engine_stop(e, T0 + 71 * MS, 0);
     p = recorder_take(rec, true);
-    ck_assert_uint_eq(p->rows[0].counters.sent, 2);
-    ck_assert_uint_eq(p->rows[0].counters.late, 2);
-    ck_assert_uint_eq(p->rows[0].counters.unsent_dropped, 3);
+    ck_assert_uint_eq(p->rows[0].counters.sent, 6);
+    ck_assert_uint_eq(p->rows[0].counters.late, 5);
+    ck_assert_uint_eq(p->rows[0].counters.waited, 0);
+    ck_assert_uint_eq(p->rows[0].counters.unsent_dropped, 2);
+    ck_assert_uint_eq(p->rows[0].counters.unsent_stopped, 0);
     engine_free(e);
     recorder_free(rec);
 }
