@@ -343,6 +343,40 @@ START_TEST(test_exact_forgets_the_quantum)
 }
 END_TEST
 
+/* One connection for three slots: one is kept. Another becomes idle before that one is sent: what
+ * becomes due then is not dropped, but waits for its turn behind the one in front. */
+START_TEST(test_drop_keeps_what_has_a_connection)
+{
+    struct pacer p = at_rate(1000, 1);
+    p.drop = true;
+    ck_assert_uint_eq(pacer_advance(&p, T0, 1), 1); /* at t0 itself */
+    ck_assert_uint_eq(pacer_shed(&p).n, 0);
+    pacer_sent(&p);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 2 * NS_PER_MS, 1), 2);
+    struct pacer_range shed = pacer_shed(&p);
+    ck_assert(shed.from == 2 && shed.n == 1);
+    ck_assert_uint_eq(pacer_shed(&p).n, 0); /* once */
+    ck_assert_uint_eq(pacer_backlog(&p), 1);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 3 * NS_PER_MS, 1), 1); /* none for this one */
+    shed = pacer_shed(&p);
+    ck_assert(shed.from == 3 && shed.n == 1);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 4 * NS_PER_MS, 2), 0);
+    ck_assert_uint_eq(pacer_shed(&p).n, 0);
+    ck_assert_uint_eq(pacer_oldest(&p).tag, 1);
+    pacer_sent(&p);
+    ck_assert_uint_eq(pacer_backlog(&p), 0);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 4 * NS_PER_MS, 1), 1);
+    ck_assert_uint_eq(pacer_shed(&p).n, 0);
+    ck_assert_uint_eq(pacer_oldest(&p).tag, 4);
+    ck_assert(!pacer_oldest(&p).waiting);
+    pacer_sent(&p);
+    ck_assert_uint_eq(pacer_advance(&p, T0 + 9 * NS_PER_MS, 0), 5);
+    shed = pacer_shed(&p);
+    ck_assert(shed.from == 5 && shed.n == 5);
+    ck_assert_uint_eq(pacer_close(&p).n, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("pacer");
@@ -362,6 +396,7 @@ int main(void)
     tcase_add_test(tc, test_a_quantum_saves_wake_ups);
     tcase_add_test(tc, test_the_quantum_is_not_overlooking);
     tcase_add_test(tc, test_exact_forgets_the_quantum);
+    tcase_add_test(tc, test_drop_keeps_what_has_a_connection);
     suite_add_tcase(s, tc);
     return check_main(s);
 }

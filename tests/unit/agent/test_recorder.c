@@ -330,6 +330,118 @@ START_TEST(test_part_to_snapshot)
 }
 END_TEST
 
+/* Of the warm-up its own row and nothing else, but for what is no request's. */
+START_TEST(test_the_warmup_has_a_row_only)
+{
+    struct plan plan;
+    struct series_map m;
+    plan_defaults(&plan);
+    plan.warmup_ns = 100;
+    ck_assert_int_eq(series_map_init(&m, &plan, NULL, NULL), ERR_OK);
+    struct recorder *rec = recorder_new(0, &m);
+    struct client_result ok = result(OUTCOME_OK, 200, 10, 30, 60);
+    struct client_result lost = result(OUTCOME_READ, 0, 10, 20, NS_PER_SEC);
+    ok.receive_ns = ok.handed_ns = 30;
+    ok.written_ns = 35;
+    ok.first_byte_ns = 50;
+    recorder_due(rec, m.warmup, 3);
+    recorder_sent(rec, m.warmup, 10, 30, false);
+    recorder_sent(rec, m.warmup, 10, 30, true);
+    recorder_result(rec, m.warmup, &ok);
+    recorder_result(rec, m.warmup, &lost);
+    recorder_unsent_dropped(rec, m.warmup, 1, 5);
+    recorder_traffic(rec, m.warmup, &(struct client_traffic){.bytes_in = 9, .connects = 2});
+    recorder_limit(rec, m.warmup, 7);
+    recorder_fault(rec, FAULT_CONNECT, ECONNREFUSED);
+    struct part *p = recorder_take(rec, true);
+    const struct part_row *warm = &p->rows[m.warmup];
+    ck_assert_int_eq(counters_check(&warm->counters, NULL), ERR_OK);
+    ck_assert_uint_eq(warm->counters.ok, 1);
+    ck_assert_uint_eq(warm->counters.failed_read, 1);
+    ck_assert_uint_eq(warm->counters.bytes_in, 9);
+    ck_assert_uint_eq(warm->counters.limit_ns, 7);
+    ck_assert_uint_eq(warm->corrected.max, 50);
+    ck_assert_uint_eq(warm->uncorrected.max, 30);
+    const struct counters rest = {.connects = 2, .connect_errors = 1};
+    ck_assert(counters_equal(&p->rows[0].counters, &rest));
+    for (int k = HIST_SEND_LAG; k < HIST_KINDS; k++)
+        ck_assert_uint_eq(p->hists[k].total, 0);
+    ck_assert_uint_eq(p->status[200], 0);
+    ck_assert_uint_eq(p->censored_age_ns, 0);
+    ck_assert_uint_eq(p->n_errors, 1); /* the fault */
+    struct snapshot *s = snapshot_new();
+    ck_assert_int_eq(part_add_to(p, s), ERR_OK);
+    ck_assert_uint_eq(s->n_series, 2);
+    ck_assert_uint_eq(s->series[1].stage, SERIES_STAGE_WARMUP);
+    ck_assert_uint_eq(hist_max(s->series[1].hists[HIST_CORRECTED]), 50);
+    snapshot_free(s);
+    recorder_give(rec, p); /* comes home clean */
+    p = recorder_take(rec, true);
+    ck_assert_uint_eq(p->rows[m.warmup].counters.ok + p->rows[m.warmup].corrected.total, 0);
+    recorder_free(rec);
+}
+END_TEST
+
+/* A row in which nothing happened is no series; the first one always is. */
+START_TEST(test_only_rows_with_figures_are_series)
+{
+    struct plan plan;
+    struct series_map m;
+    plan_defaults(&plan);
+    plan.n_stages = 3;
+    ck_assert_int_eq(series_map_init(&m, &plan, NULL, NULL), ERR_OK);
+    struct recorder *rec = recorder_new(0, &m);
+    recorder_due(rec, 2, 1);
+    struct part *p = recorder_take(rec, true);
+    struct snapshot *s = snapshot_new();
+    ck_assert_int_eq(part_add_to(p, s), ERR_OK);
+    ck_assert_uint_eq(s->n_series, 2);
+    ck_assert_uint_eq(s->series[0].stage, 0);
+    ck_assert_uint_eq(s->series[1].stage, 2);
+    snapshot_free(s);
+    recorder_free(rec);
+}
+END_TEST
+
+START_TEST(test_from_the_send)
+{
+    struct client_result ok = result(OUTCOME_OK, 200, 0, HIST_HIGHEST, HIST_HIGHEST + 5);
+    recorder_from_send(r);
+    recorder_sent(r, 0, 0, 400, false);
+    recorder_result(r, 0, &ok);
+    struct part *p = recorder_take(r, true);
+    ck_assert_uint_eq(p->rows[0].corrected.total, 0);
+    ck_assert_uint_eq(p->rows[0].uncorrected.max, 5);
+    ck_assert_uint_eq(p->rows[0].counters.saturated, 0);
+    ck_assert_uint_eq(p->hists[HIST_SEND_LAG].max, 400); /* the schedule is kept, or not */
+}
+END_TEST
+
+/* As much as the client knows: nothing, from the first byte, or all of it. */
+START_TEST(test_phases)
+{
+    struct client_result ok = result(OUTCOME_OK, 200, 0, 100, 200);
+    recorder_result(r, 0, &ok);
+    ok.first_byte_ns = 190;
+    recorder_result(r, 0, &ok);
+    ok.handed_ns = 110;
+    ok.written_ns = 130;
+    recorder_result(r, 0, &ok);
+    ok.written_ns = 195; /* the response began before the request was written whole */
+    recorder_result(r, 0, &ok);
+    recorder_connect(r, 77);
+    struct part *p = recorder_take(r, true);
+    ck_assert_uint_eq(p->hists[HIST_UPLOAD].total, 2);
+    ck_assert_uint_eq(p->hists[HIST_UPLOAD].min, 20);
+    ck_assert_uint_eq(p->hists[HIST_UPLOAD].max, 85);
+    ck_assert_uint_eq(p->hists[HIST_FIRST_BYTE].min, 0);
+    ck_assert_uint_eq(p->hists[HIST_FIRST_BYTE].max, 60);
+    ck_assert_uint_eq(p->hists[HIST_DOWNLOAD].total, 3);
+    ck_assert_uint_eq(p->hists[HIST_DOWNLOAD].max, 10);
+    ck_assert_uint_eq(p->hists[HIST_CONNECT].max, 77);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("recorder");
@@ -349,6 +461,10 @@ int main(void)
     tcase_add_test(tc, test_a_short_burst_is_no_overload);
     tcase_add_test(tc, test_spinning_is_not_busy);
     tcase_add_test(tc, test_part_to_snapshot);
+    tcase_add_test(tc, test_the_warmup_has_a_row_only);
+    tcase_add_test(tc, test_only_rows_with_figures_are_series);
+    tcase_add_test(tc, test_from_the_send);
+    tcase_add_test(tc, test_phases);
     suite_add_tcase(s, tc);
     return check_main(s);
 }
