@@ -14,7 +14,8 @@
 #include "common/redact.h"
 #include "common/units.h"
 
-#define TEXT_MAX 512 /* of any text that comes from outside */
+#define ORIGINS_MAX 64  /* a run has no more */
+#define TEXT_MAX    512 /* of any text that comes from outside */
 
 /* Foreign bytes may be no UTF-8, and have no end. */
 static json_t *text(const char *s)
@@ -59,6 +60,33 @@ static json_t *stages(const struct plan *p)
     return all;
 }
 
+static bool has_text(const json_t *list, const char *value)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), value) == 0)
+            return true;
+    return false;
+}
+
+/* How many requests, and whom they go to. */
+static void add_entries(json_t *j, const struct plan *p)
+{
+    json_t *origins = json_array();
+    for (size_t i = 0; i < p->n_entries; i++) {
+        char origin[sizeof((struct url_parts *)NULL)->host + 32];
+        struct url_parts u;
+        if (plan_url_parse(p, p->entries[i].url, &u, NULL) != ERR_OK)
+            continue;
+        snprintf(origin, sizeof origin, u.ipv6_literal ? "%s://[%s]:%s" : "%s://%s:%s", u.scheme,
+                 u.host, u.port);
+        if (!has_text(origins, origin) && json_array_size(origins) < ORIGINS_MAX)
+            json_array_append_new(origins, text(origin));
+        url_clear(&u);
+    }
+    json_object_set_new(j, "entries", number(p->n_entries));
+    json_object_set_new(j, "origins", origins);
+}
+
 static void add_plan(json_t *j, const struct plan *p)
 {
     char target[TEXT_MAX], rate[UNITS_TEXT];
@@ -66,6 +94,8 @@ static void add_plan(json_t *j, const struct plan *p)
     json_object_set_new(j, "target", text(target));
     json_object_set_new(j, "method", text(p->method));
     json_object_set_new(j, "body_bytes", number(p->body_len));
+    if (p->n_entries > 0)
+        add_entries(j, p);
     json_object_set_new(j, "rate",
                         p->rate.num == 0 ? json_null() : text(units_format_rate(&p->rate, rate)));
     if (p->arrivals == PLAN_POISSON)

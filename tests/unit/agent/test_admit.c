@@ -261,6 +261,25 @@ START_TEST(test_a_run_on_record)
 END_TEST
 
 /* Who falls silent or is closed leaves what was counted so far. */
+/* All whom the requests of a plan go to, not only the first. */
+START_TEST(test_every_target_is_on_record)
+{
+    static const char *const urls[] = {"http://127.0.0.1:8080/a?token=x", "https://[::1]/{{seq}}",
+                                       "http://127.0.0.1:8080/b"};
+    for (size_t i = 0; i < 3; i++)
+        plan_add_entry(&plan)->url = mem_strdup(urls[i]);
+    begin(path);
+    run_to_start();
+    json_t *j = line(at_prepare, 0), *origins = json_object_get(j, "origins");
+    is(j, "target", "http://127.0.0.1:8080/a?token=REDACTED");
+    ck_assert_int_eq(json_integer_value(json_object_get(j, "entries")), 3);
+    ck_assert_uint_eq(json_array_size(origins), 2);
+    ck_assert_str_eq(json_string_value(json_array_get(origins, 0)), "http://127.0.0.1:8080");
+    ck_assert_str_eq(json_string_value(json_array_get(origins, 1)), "https://[::1]:443");
+    json_decref(j);
+}
+END_TEST
+
 START_TEST(test_an_abandoned_run_is_on_record)
 {
     struct run_info first = {.snapshot = counted(10)}, second = {.snapshot = counted(7)};
@@ -413,6 +432,7 @@ int main(void)
     TCase *t = tcase_create("admit");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, test_a_run_on_record);
+    tcase_add_test(t, test_every_target_is_on_record);
     tcase_add_test(t, test_an_abandoned_run_is_on_record);
     tcase_add_test(t, test_the_policy_ends_a_run);
     tcase_add_test(t, test_refused_by_a_cap);
