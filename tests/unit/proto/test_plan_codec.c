@@ -35,6 +35,7 @@ static void random_request(uint64_t *rng, struct plan *p)
     }
     if (check_below(rng, 2) == 0)
         return;
+    p->no_templates = true; /* random bytes may look like the begin of one */
     p->body_len = check_below(rng, 500);
     p->body = mem_calloc(p->body_len + 1, 1);
     for (size_t i = 0; i < p->body_len; i++)
