@@ -421,8 +421,9 @@ static enum err assemble(struct session *s, struct errmsg *msg)
     s->merge = merge_new(s->inventory->n, s->options->plan.interval_ns);
     merge_on_interval(s->merge, on_interval, s);
     if (s->abort_on.n > 0) {
-        s->watch = abort_watch_new(&s->abort_on, s->options->plan.interval_ns,
-                                   result_planned_ns(&s->options->plan));
+        s->watch =
+            abort_watch_new(&s->abort_on, s->options->plan.interval_ns, s->options->plan.warmup_ns,
+                            result_planned_ns(&s->options->plan));
         merge_on_snapshot(s->merge, on_snapshot, s);
     }
     struct fleet_config cfg = {.loop = s->loop,

@@ -9,7 +9,7 @@
 
 struct abort_watch {
     const struct condition_list *conditions;
-    uint64_t interval_ns, planned_ns;
+    uint64_t interval_ns, begin_ns, planned_ns;
     uint64_t *since_ns;        /* of each condition: it holds since then; NS_NEVER = it does not */
     struct snapshot *total;    /* of what is closed, and late */
     struct snapshot **pending; /* by slot of the interval grid, from `closed` on; may be NULL */
@@ -19,11 +19,12 @@ struct abort_watch {
 };
 
 struct abort_watch *abort_watch_new(const struct condition_list *conditions, uint64_t interval_ns,
-                                    uint64_t planned_ns)
+                                    uint64_t begin_ns, uint64_t planned_ns)
 {
     struct abort_watch *w = mem_calloc(1, sizeof *w);
     w->conditions = conditions;
     w->interval_ns = interval_ns;
+    w->begin_ns = begin_ns;
     w->planned_ns = planned_ns;
     w->since_ns = mem_calloc(conditions->n + 1, sizeof *w->since_ns);
     for (size_t i = 0; i < conditions->n; i++)
@@ -94,15 +95,18 @@ static void meet(struct abort_watch *w, const struct condition *c, const struct 
              c->for_ns > 0 ? " in the last interval" : "");
 }
 
-static uint64_t until(const struct abort_watch *w, const struct condition *c, uint64_t to_ns)
+/* A rate is of the time in which something was due, and counts. */
+static bool measure(const struct abort_watch *w, const struct condition *c,
+                    const struct snapshot *s, uint64_t from_ns, struct condition_figure *f)
 {
-    return c->unit == CONDITION_RATE && to_ns > w->planned_ns ? w->planned_ns : to_ns;
+    uint64_t to_ns = w->end_ns < w->planned_ns ? w->end_ns : w->planned_ns;
+    return condition_measure(c, s, from_ns > w->begin_ns ? from_ns : w->begin_ns, to_ns, f);
 }
 
 static bool so_far(struct abort_watch *w, const struct condition *c)
 {
     struct condition_figure f;
-    if (!condition_measure(c, w->total, 0, until(w, c, w->end_ns), &f) || !condition_holds(c, &f))
+    if (!measure(w, c, w->total, 0, &f) || !condition_holds(c, &f))
         return false;
     meet(w, c, &f);
     return true;
@@ -113,7 +117,7 @@ static bool lasting(struct abort_watch *w, size_t i, const struct snapshot *s, u
     const struct condition *c = &w->conditions->items[i];
     uint64_t *since_ns = &w->since_ns[i];
     struct condition_figure f;
-    if (!condition_measure(c, s, from_ns, until(w, c, w->end_ns), &f))
+    if (!measure(w, c, s, from_ns, &f))
         return false;
     if (!condition_holds(c, &f)) {
         *since_ns = NS_NEVER;

@@ -17,10 +17,10 @@
 
 struct abort_watch;
 
-/* The conditions outlive it. `planned_ns` is the planned end of the load: a rate counts up to it.
- */
+/* The conditions outlive it. A rate counts from begin_ns, the end of the warm-up, to planned_ns,
+ * the planned end of the load. */
 struct abort_watch *abort_watch_new(const struct condition_list *conditions, uint64_t interval_ns,
-                                    uint64_t planned_ns);
+                                    uint64_t begin_ns, uint64_t planned_ns);
 void abort_watch_free(struct abort_watch *w); /* NULL is fine */
 
 /* An agent's snapshot; before the interval it belongs to is closed, or late. */

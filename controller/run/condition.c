@@ -361,6 +361,10 @@ enum err condition_check(const struct condition *c, const struct plan *p, struct
                       "without a rate there is none to have a part of; accepted is with -r/--rate, "
                       "or a number in place of the percentage",
                       msg);
+    if (c->unit == CONDITION_RATE && c->stage > 0)
+        return refuse(c->text, ERR_INVALID,
+                      "a stage has no rate of its own; accepted is a percentage of what was due",
+                      msg);
     if (c->name[0] == '\0')
         return ERR_OK;
     for (size_t i = 0; i < plan_request_count(p); i++) {

@@ -10,13 +10,18 @@
 static struct condition_list conditions;
 static struct abort_watch *watch;
 
-static void begin(const char *text, uint64_t planned_ns)
+static void begin_after(const char *text, uint64_t warmup_ns, uint64_t planned_ns)
 {
     struct errmsg msg = {{0}};
     ck_assert_msg(condition_list_add(&conditions, "--abort-on", text, &msg) == ERR_OK, "%s",
                   msg.text);
     abort_watch_free(watch);
-    watch = abort_watch_new(&conditions, NS_PER_SEC, planned_ns);
+    watch = abort_watch_new(&conditions, NS_PER_SEC, warmup_ns, planned_ns);
+}
+
+static void begin(const char *text, uint64_t planned_ns)
+{
+    begin_after(text, 0, planned_ns);
 }
 
 static void end(void)
@@ -155,6 +160,22 @@ START_TEST(test_the_rate_counts_up_to_the_end)
 }
 END_TEST
 
+/* The first half second was the warm-up, and is in no series but its own. */
+START_TEST(test_the_rate_counts_from_the_warm_up)
+{
+    begin_after("rate<100", NS_PER_SEC / 2, NS_NEVER);
+    add(0, 1, 50, 0, NS_PER_MS);
+    ck_assert(!closed(0, 1));
+    add(1, 1, 99, 0, NS_PER_MS);
+    ck_assert(closed(1, 1));
+    end();
+    begin_after("rate<100 for 1s", NS_PER_SEC / 2, NS_NEVER);
+    add(0, 1, 50, 0, NS_PER_MS);
+    ck_assert(!closed(0, 1));
+    end();
+}
+END_TEST
+
 /* However the agents' snapshots interleave, the run is stopped at the same figure. */
 START_TEST(test_the_order_does_not_matter)
 {
@@ -186,6 +207,7 @@ int main(void)
     tcase_add_test(t, test_an_interval_without_an_end_says_nothing);
     tcase_add_test(t, test_long_rows);
     tcase_add_test(t, test_the_rate_counts_up_to_the_end);
+    tcase_add_test(t, test_the_rate_counts_from_the_warm_up);
     tcase_add_test(t, test_the_order_does_not_matter);
     suite_add_tcase(s, t);
     return check_main(s);

@@ -155,6 +155,9 @@ START_TEST(test_the_plan_must_have_it)
     ck_assert_int_eq(condition_check(&stage, &p, &msg), ERR_OK);
     ck_assert_int_eq(condition_check(&name, &p, &msg), ERR_OK);
     ck_assert_int_eq(condition_check(&share, &p, &msg), ERR_OK);
+    rate = make("stage 1:rate<90");
+    ck_assert_int_ne(condition_check(&rate, &p, &msg), ERR_OK);
+    ck_assert_ptr_nonnull(strstr(msg.text, "a stage has no rate of its own; accepted is a perc"));
 }
 END_TEST
 
