@@ -171,7 +171,7 @@ static void lost(struct link *l, int nng_error)
     } else if (l->tls == NULL || l->spoken || !judged) {
         go_down(l, link_nng_reason(nng_error));
     } else {
-        link_tls_causes(l->tls, l->server_name, &why);
+        link_tls_causes(l->tls, l->stream, l->server_name, &why);
         if (l->dialer == NULL) /* a dialler's owner tells; a listener's may not have seen it yet */
             log_warn(l->peer, "%s", why.text);
         go_down(l, why.text);

@@ -14,20 +14,23 @@
 #include "common/libcrypto.h"
 #include "common/mem.h"
 #include "proto/link_nng.h"
+#include "proto/link_openssl.h"
 #include "proto/link_tls_check.h"
+#include "proto/link_tls_why.h"
 
 #define FILE_MAX (1u << 20)
 
 LIST_HEAD(watches, link_tls_watch);
 
-/* The texts stay in memory: each dialled link gets a configuration of its own, because the name it
- * asks for is part of it. */
 struct link_tls {
     enum link_tls_role role;
     struct link_tls_files files; /* owned copies of the names */
-    struct link_tls_pems pems;
+    struct link_keys *keys;      /* of today's files, which are not kept */
     struct link_tls_ends ends;
-    struct watches *listeners; /* apart: who listens is not what a const link_tls promises */
+    bool has_crl;
+    /* Apart: neither is what a const link_tls promises. */
+    struct watches *listeners;
+    struct link_story *told;
 };
 
 /* --- reading files ---------------------------------------------------------------------------- */
@@ -132,37 +135,24 @@ static enum err read_all(const struct link_tls_files *f, struct link_tls_pems *p
 
 /* --- the engine's configuration --------------------------------------------------------------- */
 
-static int fill(nng_tls_config *c, const struct link_tls_pems *p, const char *server_name)
+/* The name is all that differs between the links of a dialler. */
+static enum err make_config(const struct link_tls *t, const char *server_name, nng_tls_config **out,
+                            struct errmsg *msg)
 {
-    int rv = nng_tls_config_version(c, NNG_TLS_1_2, NNG_TLS_1_3);
-    if (rv == 0)
-        rv = nng_tls_config_auth_mode(c, NNG_TLS_AUTH_MODE_REQUIRED);
-    if (rv == 0)
-        rv = nng_tls_config_ca_chain(c, p->ca, p->crl);
-    if (rv == 0)
-        rv = nng_tls_config_own_cert(c, p->cert, p->key, NULL);
+    nng_tls_config *c = NULL;
+    int rv =
+        link_openssl_config(t->role == LINK_TLS_AGENT ? NNG_TLS_MODE_SERVER : NNG_TLS_MODE_CLIENT,
+                            t->keys, t->told, &c);
     /* A configuration that is set drops nng's own name check: without this any agent would do. */
     if (rv == 0 && server_name != NULL)
         rv = nng_tls_config_server_name(c, server_name);
-    return rv;
-}
-
-static enum err make_config(const struct link_tls *t, const struct link_tls_pems *p,
-                            const char *server_name, nng_tls_config **out, struct errmsg *msg)
-{
-    nng_tls_config *c = NULL;
-    int rv = nng_tls_config_alloc(&c, t->role == LINK_TLS_AGENT ? NNG_TLS_MODE_SERVER
-                                                                : NNG_TLS_MODE_CLIENT);
-    if (rv == 0)
-        rv = fill(c, p, server_name);
     if (rv == 0) {
         *out = c;
         return ERR_OK;
     }
     if (c != NULL)
         nng_tls_config_free(c);
-    return errmsg_set(msg, ERR_INVALID, "%s, %s: the TLS engine (%s) does not take them: %s",
-                      t->files.ca, t->files.cert, nng_tls_engine_description(), nng_strerror(rv));
+    return errmsg_set(msg, ERR_SYSTEM, "TLS: %s", link_nng_reason(rv));
 }
 
 enum err link_tls_dial_config(const struct link_tls *t, const char *server_name,
@@ -173,7 +163,7 @@ enum err link_tls_dial_config(const struct link_tls *t, const char *server_name,
                           t->files.cert);
     if (server_name == NULL || server_name[0] == '\0')
         return errmsg_set(msg, ERR_INVALID, "TLS needs the name that the agent's certificate has");
-    return make_config(t, &t->pems, server_name, out, msg);
+    return make_config(t, server_name, out, msg);
 }
 
 enum err link_tls_listen_config(const struct link_tls *t, nng_tls_config **out, struct errmsg *msg)
@@ -181,7 +171,7 @@ enum err link_tls_listen_config(const struct link_tls *t, nng_tls_config **out, 
     if (t->role != LINK_TLS_AGENT)
         return errmsg_set(msg, ERR_INVALID, "%s: a controller's certificate cannot listen",
                           t->files.cert);
-    return make_config(t, &t->pems, NULL, out, msg);
+    return make_config(t, NULL, out, msg);
 }
 
 void link_tls_watch(const struct link_tls *t, struct link_tls_watch *w)
@@ -196,60 +186,92 @@ void link_tls_unwatch(struct link_tls_watch *w)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-/* The files' contents once they are proven to work. */
-static enum err load(const struct link_tls *t, struct link_tls_pems *p, struct link_tls_ends *ends,
-                     struct errmsg *msg)
+static enum err make_keys(const struct link_tls *t, const struct link_tls_pems *p,
+                          struct link_keys **out, struct errmsg *msg)
 {
-    nng_tls_config *c = NULL;
-    enum err e = read_all(&t->files, p, msg);
+    struct errmsg why = {{0}};
+    struct link_keys *k = link_keys_new(t->role == LINK_TLS_AGENT);
+    if (k == NULL)
+        return errmsg_set(msg, ERR_NOMEM, "TLS: out of memory");
+    enum err e = link_keys_trust(k, p->ca, p->crl, &why);
     if (e == ERR_OK)
-        e = link_tls_check(t->role, &t->files, p, ends, msg);
+        e = link_keys_own(k, p->cert, p->key, &why);
+    if (e == ERR_OK) {
+        *out = k;
+        return ERR_OK;
+    }
+    link_keys_drop(k);
+    return errmsg_set(msg, e, "%s, %s: OpenSSL does not take %s", t->files.ca, t->files.cert,
+                      why.text);
+}
+
+/* What a reading of the files brings. */
+struct loaded {
+    struct link_keys *keys;
+    struct link_tls_ends ends;
+    bool has_crl;
+};
+
+static enum err load(const struct link_tls *t, struct loaded *l, struct errmsg *msg)
+{
+    struct link_tls_pems p = {0};
+    enum err e = read_all(&t->files, &p, msg);
     if (e == ERR_OK)
-        e = make_config(t, p, NULL, &c, msg);
-    if (c != NULL)
-        nng_tls_config_free(c);
-    if (e != ERR_OK)
-        wipe_all(p);
+        e = link_tls_check(t->role, &t->files, &p, &l->ends, msg);
+    if (e == ERR_OK)
+        e = make_keys(t, &p, &l->keys, msg);
+    l->has_crl = p.crl != NULL;
+    wipe_all(&p);
     return e;
+}
+
+static void use(struct link_tls *t, const struct loaded *l)
+{
+    link_keys_drop(t->keys);
+    t->keys = l->keys;
+    t->ends = l->ends;
+    t->has_crl = l->has_crl;
 }
 
 enum err link_tls_new(enum link_tls_role role, const struct link_tls_files *files,
                       struct link_tls **out, struct errmsg *msg)
 {
+    struct loaded fresh = {0};
+    if (link_openssl_start(msg) != ERR_OK)
+        return ERR_SYSTEM;
     struct link_tls *t = mem_calloc(1, sizeof *t);
     t->role = role;
+    t->told = mem_calloc(1, sizeof *t->told);
     t->listeners = mem_calloc(1, sizeof *t->listeners);
     LIST_INIT(t->listeners);
     t->files = (struct link_tls_files){.ca = mem_strdup(files->ca),
                                        .cert = mem_strdup(files->cert),
                                        .key = mem_strdup(files->key),
                                        .crl = mem_strdup(files->crl)};
-    enum err e = load(t, &t->pems, &t->ends, msg);
+    enum err e = load(t, &fresh, msg);
     if (e != ERR_OK) {
         link_tls_free(t);
         return e;
     }
+    use(t, &fresh);
     *out = t;
     return ERR_OK;
 }
 
 enum err link_tls_reload(struct link_tls *t, struct errmsg *msg)
 {
-    struct link_tls_pems fresh = {0};
-    struct link_tls_ends ends;
-    enum err e = load(t, &fresh, &ends, msg);
+    struct loaded fresh = {0};
+    enum err e = load(t, &fresh, msg);
     if (e != ERR_OK)
         return e;
-    if (t->pems.crl != NULL && fresh.crl == NULL) { /* or a lost file would pardon everybody */
-        wipe_all(&fresh);
+    if (t->has_crl && !fresh.has_crl) { /* or a lost file would pardon everybody */
+        link_keys_drop(fresh.keys);
         return errmsg_set(
             msg, ERR_NOT_FOUND,
             "%s: the list of revoked certificates is gone; only a restart goes without",
             t->files.crl);
     }
-    wipe_all(&t->pems);
-    t->pems = fresh;
-    t->ends = ends;
+    use(t, &fresh);
     struct link_tls_watch *w;
     LIST_FOREACH (w, t->listeners, next)
         w->changed(w->arg);
@@ -260,8 +282,9 @@ void link_tls_free(struct link_tls *t)
 {
     if (t == NULL)
         return;
-    wipe_all(&t->pems);
+    link_keys_drop(t->keys);
     mem_free(t->listeners);
+    mem_free(t->told);
     const char *names[] = {t->files.ca, t->files.cert, t->files.key, t->files.crl};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         mem_free((char *)(uintptr_t)names[i]);
@@ -281,21 +304,14 @@ static bool ran_out(const char *file, const char *what, time_t end, struct errms
     return true;
 }
 
-void link_tls_causes(const struct link_tls *t, const char *server_name, struct errmsg *out)
+void link_tls_causes(const struct link_tls *t, struct nng_stream *stream, const char *server_name,
+                     struct errmsg *out)
 {
     if (ran_out(t->files.cert, "certificate", t->ends.cert, out) ||
         ran_out(t->files.crl, "revocation list", t->ends.crl, out))
         return;
-    if (t->role == LINK_TLS_AGENT)
-        errmsg_set(out, ERR_OK,
-                   "TLS handshake failed: either the controller shows no certificate, one of "
-                   "another CA, one that is expired, revoked or not made for a controller, or it "
-                   "refuses ours (other CA, expired, revoked, wrong name), or it speaks no TLS");
-    else
-        errmsg_set(out, ERR_OK,
-                   "TLS handshake failed: either the agent shows no certificate, one of another "
-                   "CA, one that is expired, revoked, not for the name \"%s\" or not made for an "
-                   "agent, or it refuses ours (other CA, expired, revoked), or it speaks no TLS or "
-                   "went away",
-                   server_name != NULL ? server_name : "");
+    *t->told = (struct link_story){0};
+    if (stream != NULL)
+        link_openssl_ask(stream);
+    link_tls_why(t->role, server_name, t->told, out);
 }

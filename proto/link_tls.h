@@ -6,13 +6,13 @@
 #include "proto/link.h"
 
 /*
- * Mutual TLS for tls+tcp:// links: both ends show a certificate of the same CA, the dialler checks
- * the name, and the extended key usage keeps the roles apart (serverAuth = agent, clientAuth =
- * controller). One object serves any number of links and listeners; main thread. Our own files
- * are checked here, before any connection, and their mistakes named exactly. nng's TLS engine
- * judges the peer's and never tells its exact reason: link_tls_causes lists the possible ones.
- * Keys are EC P-256 (P-384, RSA) without a passphrase: the engine knows no Ed25519. Names are DNS
- * names: it does not match IP addresses.
+ * Mutual TLS for tls+tcp:// links, by OpenSSL (proto/link_openssl.h): both ends show a certificate
+ * of the same CA, the dialler checks the name, and the extended key usage keeps the roles apart
+ * (serverAuth = agent, clientAuth = controller). TLS 1.2 or 1.3. One object serves any number of
+ * links and listeners; main thread. Our own files are checked here, before any connection, and
+ * their mistakes named exactly; link_tls_causes says what a peer was refused for, or has refused us
+ * for. Keys are EC P-256 (P-384, RSA) without a passphrase. Names are DNS names: IP addresses are
+ * not matched.
  */
 
 enum link_tls_role {
@@ -37,10 +37,13 @@ enum err link_tls_new(enum link_tls_role role, const struct link_tls_files *file
 /* Reads the files again, for connections from now on, also those of listeners that use it. On
  * an error the old ones stay in use. Links that are up stay up. */
 enum err link_tls_reload(struct link_tls *t, struct errmsg *msg) MUST_CHECK;
-/* Why the handshake with a peer may have failed, for an operator. `server_name`: what a dialler
- * asked for, NULL for a listener. When our own certificate or revocation list has run out since it
- * was read, that is the answer. */
-void link_tls_causes(const struct link_tls *t, const char *server_name, struct errmsg *out);
+/* Why the handshake with a peer has failed, for an operator; when it hung up without a word, the
+ * possible causes. `stream`: of the link, NULL = not known; `server_name`: what a dialler asked
+ * for, NULL for a listener. When our own certificate or revocation list has run out since it was
+ * read, that is the answer. */
+struct nng_stream;
+void link_tls_causes(const struct link_tls *t, struct nng_stream *stream, const char *server_name,
+                     struct errmsg *out);
 /* After the links and the listeners that use it are gone. NULL is fine. */
 void link_tls_free(struct link_tls *t);
 

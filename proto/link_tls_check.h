@@ -8,7 +8,7 @@
 
 /*
  * Private to proto/link_tls*.c: are our own certificate files what the role needs? Says exactly
- * what is wrong, which the TLS engine cannot. Main thread.
+ * what is wrong, before any connection. Main thread.
  */
 
 /* Contents of the files, NUL-terminated; crl may be NULL. */

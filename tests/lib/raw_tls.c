@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "proto/link_openssl.h"
 #include "tests/lib/loop_wait.h"
 
 static const char frame[] = "\0\0\0\002hi";
@@ -32,17 +33,21 @@ static const char *text_of(const struct test_pki *p, const char *file, const cha
 
 static nng_tls_config *config(const struct raw_tls *r, nng_tls_mode mode)
 {
+    bool server = mode == NNG_TLS_MODE_SERVER;
     nng_tls_config *c = NULL;
-    ck_assert_int_eq(nng_tls_config_alloc(&c, mode), 0);
+    struct link_keys *k = link_keys_new(server);
     const char *ca = text_of(r->pki, r->ca != NULL ? r->ca : "ca.crt", "");
-    ck_assert_int_eq(nng_tls_config_ca_chain(c, ca, NULL), 0);
-    ck_assert_int_eq(nng_tls_config_auth_mode(c, NNG_TLS_AUTH_MODE_NONE), 0);
-    if (mode == NNG_TLS_MODE_SERVER) /* asks for a certificate, as an agent does */
-        ck_assert_int_eq(nng_tls_config_auth_mode(c, NNG_TLS_AUTH_MODE_OPTIONAL), 0);
+    ck_assert_int_eq(link_keys_trust(k, ca, NULL, NULL), ERR_OK);
     if (r->cert != NULL)
-        ck_assert_int_eq(nng_tls_config_own_cert(c, text_of(r->pki, r->cert, ".crt"),
-                                                 text_of(r->pki, r->cert, ".key"), NULL),
-                         0);
+        ck_assert_int_eq(link_keys_own(k, text_of(r->pki, r->cert, ".crt"),
+                                       text_of(r->pki, r->cert, ".key"), NULL),
+                         ERR_OK);
+    ck_assert_int_eq(link_openssl_config(mode, k, NULL, &c), 0);
+    link_keys_drop(k);
+    /* A server asks for a certificate, as an agent does. */
+    ck_assert_int_eq(
+        nng_tls_config_auth_mode(c, server ? NNG_TLS_AUTH_MODE_OPTIONAL : NNG_TLS_AUTH_MODE_NONE),
+        0);
     return c;
 }
 

@@ -105,10 +105,15 @@ static void make_ca(struct test_pki *p, const char *name, const char *file)
 
 struct test_pki *test_pki_new(void)
 {
+    return test_pki_named("hammer test CA");
+}
+
+struct test_pki *test_pki_named(const char *ca)
+{
     struct test_pki *p = mem_calloc(1, sizeof *p);
     snprintf(p->folder, sizeof p->folder, "/tmp/hammer-test-pki-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(p->folder));
-    make_ca(p, "hammer test CA", "ca.crt");
+    make_ca(p, ca, "ca.crt");
     test_pki_issue(p, &(struct test_pki_cert){"agent", "agent-1", TEST_PKI_SERVER, 0, 0});
     test_pki_issue(p, &(struct test_pki_cert){"controller", "ctl-1", TEST_PKI_CLIENT, 0, 0});
     return p;

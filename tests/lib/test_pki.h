@@ -16,6 +16,7 @@ struct test_pki; /* one CA */
 
 /* A folder under /tmp; the caller removes it with test_pki_remove. */
 struct test_pki *test_pki_new(void);
+struct test_pki *test_pki_named(const char *ca);
 /* Another CA whose files are in the same folder as `dir` of the first; "rogue-ca.crt". */
 struct test_pki *test_pki_rogue(const struct test_pki *p);
 void test_pki_free(struct test_pki *p);
