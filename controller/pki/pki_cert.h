@@ -10,9 +10,9 @@
 
 /*
  * X.509 by libcrypto: makes a CA, certificates of agents and controllers, and the list of revoked
- * ones. Text (PEM) in and out, no files, no clock. Keys are ECDSA P-256 and signatures SHA-256:
- * what mbedTLS 2.28 on the wire can read (it has no Ed25519). Instants are seconds since 1970, as
- * certificates count. Main thread.
+ * ones. Text (PEM) in and out, no files, no clock. Keys are ECDSA P-256 and signatures SHA-256,
+ * which every TLS library can read. Instants are seconds since 1970, as certificates count. Main
+ * thread.
  *
  * The extended key usage keeps the roles apart under one CA: an agent's certificate (serverAuth)
  * cannot command other agents, a controller's (clientAuth) cannot pass for an agent.

@@ -7,8 +7,7 @@
 
 #include "common/err.h"
 
-/* Says in time that a certificate ends: afterwards every connection is refused, and the TLS library
- * does not tell why. Main thread. */
+/* Says in time that a certificate ends: afterwards every connection is refused. Main thread. */
 
 #define PKI_WARN_DAYS 14
 

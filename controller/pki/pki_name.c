@@ -52,7 +52,7 @@ static const char *problem_of(const char *text, size_t max)
     if (text[0] == '\0')
         return "a name is needed";
     if (is_address(text))
-        return "IP addresses are not matched by the TLS library, only DNS names are";
+        return "IP addresses are not matched, only DNS names are";
     for (const char *at = text;; at++) {
         size_t len = strcspn(at, ".");
         const char *problem = label_problem(at, len);

@@ -5,9 +5,8 @@
 #include "common/err.h"
 
 /*
- * Names in certificates: DNS host names only. The TLS library that checks them on the wire
- * (mbedTLS 2.28) never matches an IP address, so a certificate for one would be refused by every
- * peer, without a reason given. Pure; any thread.
+ * Names in certificates: DNS host names only. The links (proto/link_openssl.c) never match an IP
+ * address, so a certificate for one would be refused by every peer. Pure; any thread.
  */
 
 #define PKI_NAME_MAX 63  /* a certificate's own name: what --agents NAME@HOST can hold */

@@ -87,7 +87,7 @@ static void fields(X509 *cert, int64_t from_s, int64_t until_s)
     char group[32] = "";
     ck_assert_int_eq(X509_get_version(cert), X509_VERSION_3);
     ck_assert_int_eq(EVP_PKEY_get_group_name(key, group, sizeof group, NULL), 1);
-    ck_assert_str_eq(group, "prime256v1"); /* P-256, by name: mbedTLS reads no explicit curves */
+    ck_assert_str_eq(group, "prime256v1"); /* P-256, by name, not as an explicit curve */
     ck_assert_int_eq(X509_get_signature_nid(cert), NID_ecdsa_with_SHA256);
     ck_assert_int_eq(ASN1_TIME_cmp_time_t(X509_get0_notBefore(cert), (time_t)from_s), 0);
     ck_assert_int_eq(ASN1_TIME_cmp_time_t(X509_get0_notAfter(cert), (time_t)until_s), 0);

@@ -24,7 +24,7 @@ static const struct {
     const char *text, *why;
 } bad[] = {
     {"", "a name is needed"},
-    {"10.0.0.1", "IP addresses are not matched by the TLS library"},
+    {"10.0.0.1", "IP addresses are not matched, only DNS names are"},
     {"10.1", "IP addresses are not matched"},
     {"12345", "IP addresses are not matched"},
     {"::1", "IP addresses are not matched"},
