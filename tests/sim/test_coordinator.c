@@ -481,6 +481,21 @@ static void check_complete(const struct world *w)
     ck_assert(w->all_running);
 }
 
+/* Between the order to start and the start there is no time for a link to come back: then nobody
+ * starts. */
+static void check_link_drop(const struct world *w)
+{
+    enum coord_outcome o = coordinator_outcome(w->coordinator);
+    if (o == COORD_COULD_NOT || o == COORD_PARTIAL) {
+        uint64_t t0 = coordinator_t0(w->coordinator);
+        const char *reason = coordinator_reason(w->coordinator);
+        ck_assert_msg(w->fault_done && (t0 == 0 || w->fault_ns < t0), "%s", reason);
+        ck_assert_msg(strstr(reason, "did not confirm the start") != NULL, "%s", reason);
+        return;
+    }
+    check_complete(w);
+}
+
 static void check_no_target(const struct world *w)
 {
     ck_assert_int_eq(coordinator_outcome(w->coordinator), COORD_NO_TARGET);
@@ -556,7 +571,7 @@ static void (*const expected[FAULTS])(const struct world *) = {
     [FAULT_SLOW_PREPARE] = check_could_not, [FAULT_NO_TARGET] = check_no_target,
     [FAULT_LATE_AGENT] = check_complete,    [FAULT_KILL] = check_loss,
     [FAULT_RESTART] = check_loss,           [FAULT_FREEZE] = check_loss,
-    [FAULT_LINK_DROP] = check_complete,     [FAULT_QUIT] = check_loss,
+    [FAULT_LINK_DROP] = check_link_drop,    [FAULT_QUIT] = check_loss,
     [FAULT_INTERRUPT] = check_interrupt,    [FAULT_ABORT] = check_loss,
     [FAULT_CONDITION] = check_condition,
 };
