@@ -30,6 +30,7 @@ struct loop {
     unsigned holders;
     uint64_t woke_ns; /* of the current turn, 0 = nobody has asked yet */
     int alarm_fd;     /* exact loop: timerfd of its one timer; else -1 */
+    struct loop_post *post;
 };
 
 struct loop_timer {
@@ -232,6 +233,11 @@ void loop_free(struct loop *l)
 struct event_base *loop_base(struct loop *l)
 {
     return l->base;
+}
+
+struct loop_post **loop_post(struct loop *l)
+{
+    return &l->post;
 }
 
 static int turn(struct loop *l, int flags)

@@ -16,6 +16,7 @@
 
 struct loop;
 struct loop_timer;
+struct loop_post;
 
 enum err loop_new(struct loop **out, struct errmsg *msg) MUST_CHECK;
 /* For a thread that waits tens of thousands of times a second: its one and only timer is exact to
@@ -26,6 +27,9 @@ void loop_free(struct loop *l); /* NULL is fine; timers and signals must be free
 
 /* libevent's own handle, for modules that register sockets. */
 struct event_base *loop_base(struct loop *l);
+
+/* Where common/mailbox keeps what the mailboxes of this loop share; NULL without any. */
+struct loop_post **loop_post(struct loop *l);
 
 /* Runs until loop_stop. Owner thread only. */
 void loop_run(struct loop *l);

@@ -8,9 +8,10 @@
 #include "common/loop.h"
 
 /*
- * Cross-thread queue into a loop (mutex + eventfd; the wake-up write is skipped when the queue was
- * not empty). The ONLY mutable structure that threads share. A posted letter changes owner: the
- * sender forgets it. Letters are embedded in the sender's own objects: posting never allocates.
+ * Cross-thread queue into a loop. All mailboxes of a loop share a mutex and an eventfd: many that
+ * get letters at once wake the loop once. The ONLY mutable structure that threads share. A posted
+ * letter changes owner: the sender forgets it. Letters are embedded in the sender's own objects:
+ * posting never allocates.
  */
 
 struct letter {
@@ -28,7 +29,8 @@ enum err mailbox_new(struct loop *l, mailbox_fn fn, void *arg, struct mailbox **
 /* Any thread. Never blocks longer than the queue's mutex; never fails. */
 void mailbox_post(struct mailbox *m, struct letter *l);
 
-/* Receiver's thread, when no sender is left. Letters still queued are handed to fn first. */
+/* Receiver's thread, when no sender is left; before loop_free. Letters still queued are handed to
+ * fn first. */
 void mailbox_free(struct mailbox *m);
 
 #endif

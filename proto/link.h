@@ -16,7 +16,7 @@
  * nor that the TLS handshake went well: only WELCOME says so. A peer that is gone may never say
  * FIN: a link that hears nothing for `silence_ms` goes down by itself. docs/decisions/0001 says why
  * nng's SP sockets are not used. Call link_block_signals before the first other call of the process
- * and never fork after it without exec. A link costs two descriptors. All calls on the loop's
+ * and never fork after it without exec. A link costs one descriptor. All calls on the loop's
  * thread, also from inside callbacks; callbacks never come from inside a call. End of a program:
  * close all, loop_finish (lets flushes end), loop_free.
  */

@@ -36,7 +36,7 @@ enum err asking_run(const struct inventory *inv, const struct tls_options *tls,
                     const struct msg_halt *halt, struct survey_agent *agents, struct errmsg *msg)
 {
     struct loop *loop;
-    host_fd_limit(); /* two descriptors an agent */
+    host_fd_limit(); /* one an agent */
     link_block_signals();
     signal(SIGPIPE, SIG_IGN);
     enum err e = loop_new(&loop, msg);

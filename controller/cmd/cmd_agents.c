@@ -73,7 +73,7 @@ static void on_note(void *arg, const char *text)
 
 static enum err ask_all(struct session *s, struct errmsg *msg)
 {
-    host_fd_limit(); /* two descriptors an agent */
+    host_fd_limit(); /* one an agent */
     link_block_signals();
     enum err e = loop_new(&s->loop, msg);
     if (e == ERR_OK)

@@ -409,7 +409,7 @@ static void close_journal(struct session *s)
 
 static enum err assemble(struct session *s, struct errmsg *msg)
 {
-    host_fd_limit(); /* two descriptors an agent */
+    host_fd_limit(); /* one an agent */
     link_block_signals();
     enum err e = tls_options_open(&s->options->tls, inventory_uses_tls(s->inventory), on_note, s,
                                   &s->tls, msg);

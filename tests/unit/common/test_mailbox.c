@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
@@ -186,6 +187,68 @@ START_TEST(test_post_from_the_callback)
 }
 END_TEST
 
+#define BOXES 50
+
+struct street {
+    struct mailbox *boxes[BOXES];
+    size_t seen[BOXES];
+};
+
+struct house {
+    struct street *street;
+    size_t number;
+};
+
+/* Every third one frees itself and the next two, whose letters are still waiting. */
+static void take_neighbours(void *arg, struct letter *l)
+{
+    struct house *h = arg;
+    struct street *s = h->street;
+    (void)l;
+    s->seen[h->number]++;
+    for (size_t k = h->number; k < h->number + 3 && h->number % 3 == 0 && k < BOXES; k++) {
+        struct mailbox *box = s->boxes[k];
+        s->boxes[k] = NULL;
+        mailbox_free(box);
+    }
+}
+
+static int descriptors(void)
+{
+    int fd = dup(STDIN_FILENO); /* the lowest free one */
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    return fd;
+}
+
+/* Mailboxes of a loop cost one descriptor and one wake-up, and may free each other. */
+START_TEST(test_many_boxes_of_a_loop)
+{
+    struct street s = {0};
+    struct house houses[BOXES];
+    struct letter letters[BOXES] = {{.kind = 0}};
+    struct loop *loop = open_loop();
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < BOXES; i++) {
+            houses[i] = (struct house){&s, i};
+            s.seen[i] = 0;
+            ck_assert_int_eq(mailbox_new(loop, take_neighbours, &houses[i], &s.boxes[i], NULL),
+                             ERR_OK);
+        }
+        int before = descriptors();
+        for (size_t i = 0; i < BOXES; i++)
+            mailbox_post(s.boxes[i], &letters[i]);
+        loop_turn(loop, 1);
+        for (size_t i = 0; i < BOXES; i++) {
+            ck_assert_uint_eq(s.seen[i], 1);
+            ck_assert_ptr_null(s.boxes[i]);
+        }
+        ck_assert_int_eq(descriptors(), before - 1); /* all of them had the one */
+    }
+    loop_free(loop);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("mailbox");
@@ -196,6 +259,7 @@ int main(void)
     tcase_add_test(t, test_free_hands_out_what_is_queued);
     tcase_add_test(t, test_free_inside_the_callback);
     tcase_add_test(t, test_post_from_the_callback);
+    tcase_add_test(t, test_many_boxes_of_a_loop);
     suite_add_tcase(s, t);
     return check_main(s);
 }
