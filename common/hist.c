@@ -127,7 +127,7 @@ void hist_free(struct hist *h)
 {
     if (h == NULL)
         return;
-    hist_blocks_clear(h);
+    hist_blocks_free(h);
     mem_free(h);
 }
 

@@ -55,8 +55,8 @@ uint64_t hist_median(const struct hist_geometry *g, uint32_t i);
 /* Heap object, zeroed. Out of memory ends the process. The geometry must be valid. */
 struct hist *hist_new(const struct hist_geometry *g);
 struct hist *hist_new_default(void);
-void hist_free(struct hist *h); /* NULL is fine */
-void hist_reset(struct hist *h);
+void hist_free(struct hist *h);  /* NULL is fine */
+void hist_reset(struct hist *h); /* empty; keeps its memory for what comes next */
 struct hist *hist_copy(const struct hist *h);
 
 /* Records `count` times v; above highest it is clamped and counted in hist_saturated. The total

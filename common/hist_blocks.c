@@ -241,7 +241,7 @@ static void page_add(struct hist *to, uint32_t p, const struct hist_page *from)
 void hist_blocks_add_all(struct hist *to, const struct hist *from)
 {
     for (uint32_t p = 0; p < from->n_pages; p++) {
-        if (from->pages[p] == NULL)
+        if (from->pages[p] == NULL || from->pages[p]->start[HIST_PAGE] == 0)
             continue;
         if (to->pages[p] == NULL)
             to->pages[p] = page_copy(from->pages[p]);
@@ -286,6 +286,13 @@ void hist_blocks_count(struct hist *h, uint32_t i, uint64_t n)
 }
 
 void hist_blocks_clear(struct hist *h)
+{
+    for (uint32_t p = 0; p < h->n_pages; p++)
+        if (h->pages[p] != NULL)
+            memset(h->pages[p]->start, 0, sizeof h->pages[p]->start);
+}
+
+void hist_blocks_free(struct hist *h)
 {
     for (uint32_t p = 0; p < h->n_pages; p++) {
         if (h->pages[p] == NULL)

@@ -102,67 +102,13 @@ enum err hist_encode(const struct hist *h, uint8_t *buf, size_t cap, size_t *len
     return ERR_OK;
 }
 
-/* Steps through the counters of a payload, zeros left out. */
-struct walk {
-    const uint8_t *p, *end;
-    uint32_t index; /* of the next counter */
-    uint32_t counts_len;
-    enum err error; /* why walk_next said no; ERR_OK = the end */
-};
-
-static inline bool get_number(struct walk *w, uint64_t *z)
-{
-    uint64_t v = 0;
-    const uint8_t *p = w->p;
-    for (uint32_t shift = 0; p < w->end; shift += 7) {
-        uint8_t b = *p++;
-        bool last = b < MORE || shift == 7 * (NUMBER_MAX - 1);
-        v |= (uint64_t)(last ? b : b - MORE) << shift;
-        if (last) {
-            w->p = p;
-            *z = v;
-            return true;
-        }
-    }
-    w->error = ERR_TRUNCATED;
-    return false;
-}
-
-/* The next counter that is not 0. */
-static inline bool walk_next(struct walk *w, uint32_t *index, uint64_t *count)
-{
-    while (w->p < w->end) {
-        uint64_t z;
-        if (!get_number(w, &z))
-            return false;
-        uint64_t step = (z & 1) != 0 ? (z >> 1) + 1 : 1; /* a run of zeros or one counter */
-        if (step > w->counts_len - w->index) {
-            w->error = ERR_TOO_BIG;
-            return false;
-        }
-        *index = w->index;
-        w->index += (uint32_t)step;
-        *count = z >> 1;
-        if ((z & 1) == 0 && z != 0)
-            return true;
-    }
-    return false;
-}
-
-/* Encoded bytes that were found to be sound. */
-struct sound {
+/* Encoded bytes whose header is sound. */
+struct payload {
     struct hist_geometry g;
-    const uint8_t *payload, *end;
-    uint64_t total;
-    uint32_t first, top; /* occupied counters, if total > 0 */
+    const uint8_t *p, *end; /* read up to here */
 };
 
-static struct walk walk_start(const struct sound *s)
-{
-    return (struct walk){.p = s->payload, .end = s->end, .counts_len = s->g.counts_len};
-}
-
-static enum err check_header(const uint8_t *buf, size_t len, struct sound *s)
+static enum err read_header(const uint8_t *buf, size_t len, struct payload *in)
 {
     if (len < HIST_V2_HEADER)
         return ERR_TRUNCATED;
@@ -171,104 +117,144 @@ static enum err check_header(const uint8_t *buf, size_t len, struct sound *s)
     uint64_t payload_len = get_be(buf + AT_PAYLOAD_LEN, 4);
     if (payload_len != len - HIST_V2_HEADER)
         return payload_len > len - HIST_V2_HEADER ? ERR_TRUNCATED : ERR_CORRUPT;
-    s->payload = buf + HIST_V2_HEADER;
-    s->end = buf + len;
-    enum err e = hist_geometry_init(&s->g, get_be(buf + AT_LOWEST, 8), get_be(buf + AT_HIGHEST, 8),
+    in->p = buf + HIST_V2_HEADER;
+    in->end = buf + len;
+    enum err e = hist_geometry_init(&in->g, get_be(buf + AT_LOWEST, 8), get_be(buf + AT_HIGHEST, 8),
                                     (uint32_t)get_be(buf + AT_DIGITS, 4));
     return e == ERR_INVALID ? ERR_CORRUPT : e;
 }
 
-static enum err check_counters(struct sound *s)
+static bool get_number(struct payload *in, uint64_t *z)
 {
-    struct walk w = walk_start(s);
-    uint32_t i;
-    uint64_t n;
-    s->total = 0;
-    s->first = s->top = 0;
-    while (walk_next(&w, &i, &n)) {
-        if (n > HIST_TOTAL_MAX - s->total)
-            return ERR_RANGE;
-        if (s->total == 0)
-            s->first = i;
-        s->top = i;
-        s->total += n;
+    uint64_t v = 0;
+    const uint8_t *p = in->p;
+    for (uint32_t shift = 0; p < in->end; shift += 7) {
+        uint8_t b = *p++;
+        bool last = b < MORE || shift == 7 * (NUMBER_MAX - 1);
+        v |= (uint64_t)(last ? b : b - MORE) << shift;
+        if (last) {
+            in->p = p;
+            *z = v;
+            return true;
+        }
     }
-    return w.error;
+    return false;
 }
 
-static enum err check(const uint8_t *buf, size_t len, struct sound *s)
-{
-    enum err e = check_header(buf, len, s);
-    return e != ERR_OK ? e : check_counters(s);
-}
-
-/* The block that is being added to. */
-struct place {
-    uint32_t block; /* UINT32_MAX = none */
-    uint8_t *bytes; /* NULL = its counters are wider */
+/* What the samples so far add up to: at the low end of their buckets, and how wide these are. */
+struct tally {
+    uint64_t total;
+    u128 low, width, half;
 };
 
-static inline void count(struct hist *h, struct place *at, uint32_t i, uint64_t n)
+/* n samples in neighbouring buckets of the same width; `steps`: each one's distance from `from`. */
+static bool tally_add(struct tally *t, const struct hist_geometry *g, uint32_t from, uint64_t n,
+                      uint64_t steps)
 {
-    uint32_t in = i % HIST_BLOCK;
-    if (i / HIST_BLOCK != at->block) {
-        at->block = i / HIST_BLOCK;
-        at->bytes = hist_blocks_bytes(h, at->block);
-    }
-    if (at->bytes != NULL && n <= (uint64_t)(UINT8_MAX - at->bytes[in])) {
-        at->bytes[in] = (uint8_t)(at->bytes[in] + n);
-    } else {
-        hist_blocks_count(h, i, n);
-        at->block = UINT32_MAX;
-    }
+    struct hist_span span = hist_span_of(g, from);
+    if (n > HIST_TOTAL_MAX - t->total)
+        return false;
+    t->total += n;
+    t->low += (u128)span.low * n + (u128)span.width * steps;
+    t->width += (u128)span.width * n;
+    t->half += (u128)(span.width >> 1) * n;
+    return true;
 }
 
-/* h += sound bytes of the same geometry whose total fits; their edges are added to *edges. */
-static void add_counters(const struct sound *s, struct hist *h, struct hist_edges *edges)
+/* Counters of a block that is there, from `*i` on, as long as numbers are of one byte, which nearly
+ * all are. Whether such a byte is a count or a run of zeros nobody can foresee, so no branch asks:
+ * a run writes 0 where 0 is. */
+static bool fill_block(struct payload *in, uint8_t *bytes, uint32_t *i, struct tally *t,
+                       uint32_t *top)
 {
-    if (s->total == 0)
-        return;
-    struct walk w = walk_start(s);
-    uint32_t i;
-    uint64_t n;
-    u128 sum = 0;
-    struct place at = {.block = UINT32_MAX};
-    while (walk_next(&w, &i, &n)) {
-        count(h, &at, i, n);
-        struct hist_span span = hist_span_of(&s->g, i);
-        sum += (u128)(span.low + (span.width >> 1)) * n;
-        hist_edges_add(edges, span, n);
+    const uint8_t *p = in->p;
+    uint32_t base = *i - *i % HIST_BLOCK, at = *i % HIST_BLOCK, last = 0, n = 0, steps = 0;
+    while (at < HIST_BLOCK && p < in->end && *p < MORE) {
+        uint32_t z = *p++, run = -(z & 1), count = (z >> 1) & ~run;
+        bytes[at] = (uint8_t)count;
+        n += count;
+        steps += count * at;
+        last = count != 0 ? at : last;
+        at += 1 + ((z >> 1) & run);
     }
-    h->total += s->total;
-    h->sum += sum;
-    hist_widen(h, s->first, s->top, hist_low(&s->g, s->first), hist_high(&s->g, s->top));
+    in->p = p;
+    *i = base + at;
+    if (n > 0)
+        *top = base + last;
+    return tally_add(t, &in->g, base, n, steps);
+}
+
+/* One counter or one run of zeros, of any size. */
+static enum err fill_one(struct payload *in, struct hist *h, uint32_t *i, struct tally *t)
+{
+    uint64_t z;
+    if (!get_number(in, &z))
+        return ERR_TRUNCATED;
+    uint64_t step = (z & 1) != 0 ? (z >> 1) + 1 : 1;
+    if (step > in->g.counts_len - *i)
+        return ERR_TOO_BIG;
+    if ((z & 1) == 0 && z != 0) {
+        if (!tally_add(t, &in->g, *i, z >> 1, 0))
+            return ERR_RANGE;
+        hist_blocks_count(h, *i, z >> 1);
+        h->first = *i < h->first ? *i : h->first;
+        h->top = *i;
+    }
+    *i += (uint32_t)step;
+    return ERR_OK;
+}
+
+/* Fills an empty histogram of that geometry; on an error it has some of the counters. */
+static enum err fill_counters(struct payload *in, struct hist *h, struct tally *t)
+{
+    uint32_t i = 0, counts_len = in->g.counts_len;
+    bool even = in->g.sub_half_magnitude >= HIST_BLOCK_LOG2; /* a block has buckets of one width */
+    while (in->p < in->end && i <= counts_len) {
+        uint8_t z = *in->p, *bytes = NULL;
+        if (even && z < MORE && (z & 1) == 0 && z != 0 && i < counts_len)
+            bytes = hist_blocks_bytes(h, i / HIST_BLOCK);
+        if (bytes != NULL) {
+            h->first = i < h->first ? i : h->first;
+            if (!fill_block(in, bytes, &i, t, &h->top))
+                return ERR_RANGE;
+        } else {
+            enum err e = fill_one(in, h, &i, t);
+            if (e != ERR_OK)
+                return e;
+        }
+    }
+    return i > counts_len ? ERR_TOO_BIG : ERR_OK;
+}
+
+/* Into an empty histogram of that geometry, which is empty again after an error. */
+static enum err fill(struct payload *in, struct hist *h, struct hist_edges *edges)
+{
+    struct tally t = {0};
+    enum err e = fill_counters(in, h, &t);
+    if (e != ERR_OK) {
+        hist_reset(h);
+        return e;
+    }
+    if (t.total == 0)
+        return ERR_OK;
+    h->total = t.total;
+    h->sum = t.low + t.half;
+    h->min = hist_low(&h->g, h->first);
+    h->max = hist_high(&h->g, h->top);
+    *edges = (struct hist_edges){.low = t.low, .high = t.low + t.width - t.total};
+    return ERR_OK;
 }
 
 enum err hist_decode(const uint8_t *buf, size_t len, struct hist **out)
 {
-    struct sound s;
+    struct payload in;
     struct hist_edges edges = {0};
     *out = NULL;
-    enum err e = check(buf, len, &s);
+    enum err e = read_header(buf, len, &in);
     if (e != ERR_OK)
         return e;
-    *out = hist_new(&s.g);
-    add_counters(&s, *out, &edges);
-    return ERR_OK;
-}
-
-enum err hist_decode_exact(const uint8_t *buf, size_t len, const struct hist_exact *x,
-                           struct hist **out)
-{
-    struct sound s;
-    struct hist_edges edges = {0};
-    *out = NULL;
-    enum err e = check(buf, len, &s);
-    if (e != ERR_OK)
-        return e;
-    struct hist *h = hist_new(&s.g);
-    add_counters(&s, h, &edges);
-    e = hist_set_exact_within(h, x, &edges);
+    struct hist *h = hist_new(&in.g);
+    e = fill(&in, h, &edges);
     if (e == ERR_OK)
         *out = h;
     else
@@ -276,28 +262,30 @@ enum err hist_decode_exact(const uint8_t *buf, size_t len, const struct hist_exa
     return e;
 }
 
-/* The rare way: bytes of another geometry need their own counters first. */
-static enum err add_other_geometry(const struct sound *s, struct hist *h)
+enum err hist_decode_exact(const uint8_t *buf, size_t len, const struct hist_exact *x,
+                           struct hist *h)
 {
-    struct hist *other = hist_new(&s->g);
+    struct payload in;
     struct hist_edges edges = {0};
-    add_counters(s, other, &edges);
-    enum err e = hist_add(h, other);
-    hist_free(other);
+    hist_reset(h);
+    enum err e = read_header(buf, len, &in);
+    if (e == ERR_OK && !hist_same_geometry(&in.g, &h->g))
+        e = ERR_CORRUPT;
+    if (e == ERR_OK)
+        e = fill(&in, h, &edges);
+    if (e == ERR_OK)
+        e = hist_set_exact_within(h, x, &edges);
+    if (e != ERR_OK)
+        hist_reset(h);
     return e;
 }
 
 enum err hist_decode_add(const uint8_t *buf, size_t len, struct hist *h)
 {
-    struct sound s;
-    enum err e = check(buf, len, &s);
-    if (e != ERR_OK)
-        return e;
-    if (s.total > HIST_TOTAL_MAX - h->total)
-        return ERR_RANGE;
-    if (!hist_same_geometry(&s.g, &h->g))
-        return add_other_geometry(&s, h);
-    struct hist_edges edges = {0};
-    add_counters(&s, h, &edges);
-    return ERR_OK;
+    struct hist *other;
+    enum err e = hist_decode(buf, len, &other);
+    if (e == ERR_OK)
+        e = hist_add(h, other);
+    hist_free(other);
+    return e;
 }

@@ -22,17 +22,17 @@ size_t hist_encode_max(const struct hist *h);
 /* Writes the V2 form; *len is what was used. ERR_TOO_BIG when cap is too small. */
 enum err hist_encode(const struct hist *h, uint8_t *buf, size_t cap, size_t *len) MUST_CHECK;
 
-/* A NEW histogram with the geometry of the bytes; caller frees. Everything is validated before
- * anything is allocated or added: truncated, oversized, overflowing, lying input gives
- * ERR_TRUNCATED / ERR_TOO_BIG / ERR_RANGE / ERR_CORRUPT and *out stays NULL. */
+/* A NEW histogram with the geometry of the bytes; caller frees. Truncated, oversized, overflowing,
+ * lying input gives ERR_TRUNCATED / ERR_TOO_BIG / ERR_RANGE / ERR_CORRUPT and *out stays NULL. */
 enum err hist_decode(const uint8_t *buf, size_t len, struct hist **out) MUST_CHECK;
 
-/* hist_decode, then hist_set_exact, in one go. */
+/* Replaces what is in h, whose memory is used again, by the bytes and the figures that travelled
+ * beside them (hist_set_exact). ERR_CORRUPT also when the geometry is not h's. After an error h is
+ * empty. */
 enum err hist_decode_exact(const uint8_t *buf, size_t len, const struct hist_exact *x,
-                           struct hist **out) MUST_CHECK;
+                           struct hist *h) MUST_CHECK;
 
-/* h += the bytes, without an intermediate histogram when the geometry is the same. Validates first:
- * on error h is untouched. */
+/* h += the bytes. On an error h is untouched. */
 enum err hist_decode_add(const uint8_t *buf, size_t len, struct hist *h) MUST_CHECK;
 
 #endif

@@ -14,8 +14,9 @@
  * the sum of the counters and at most HIST_TOTAL_MAX, so 128 bits always hold the sum of values.
  */
 
-#define HIST_BLOCK 64 /* counters of a block */
-#define HIST_PAGE  16 /* blocks of a page; a page is one doubling of the default geometry */
+#define HIST_BLOCK_LOG2 6
+#define HIST_BLOCK      (1u << HIST_BLOCK_LOG2) /* counters of a block */
+#define HIST_PAGE       16 /* blocks of a page; a page is one doubling of the default geometry */
 
 /* One allocation for the blocks of a page: each of them alone would cost a quarter more. */
 struct hist_page {
@@ -53,8 +54,9 @@ void hist_blocks_count(struct hist *h, uint32_t i, uint64_t n);
 /* The block's counters, made when missing; NULL = they are wider than a byte. For who adds many in
  * order: valid until anything else is done to the histogram. */
 uint8_t *hist_blocks_bytes(struct hist *h, uint32_t b);
-/* All counters are 0, the memory of all blocks is free. */
+/* All counters are 0; the memory of the blocks stays, for the next ones. */
 void hist_blocks_clear(struct hist *h);
+void hist_blocks_free(struct hist *h);
 
 /* Goes through the counters that are not 0, upwards. */
 struct hist_cursor {

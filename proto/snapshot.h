@@ -138,4 +138,12 @@ enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len) M
  */
 enum err snapshot_decode(const uint8_t *buf, size_t len, struct snapshot **out) MUST_CHECK;
 
+/* The same for many, one after the other and into the same memory: *out is the reader's and is
+ * valid until the next one. */
+struct snapshot_reader;
+struct snapshot_reader *snapshot_reader_new(void);
+void snapshot_reader_free(struct snapshot_reader *reader); /* NULL is fine */
+enum err snapshot_read(struct snapshot_reader *reader, const uint8_t *buf, size_t len,
+                       const struct snapshot **out) MUST_CHECK;
+
 #endif

@@ -202,6 +202,27 @@ enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len)
 
 /* --- decoding -------------------------------------------------------------------------------- */
 
+#define SPARES_MAX 16
+
+struct snapshot_reader {
+    struct snapshot *s; /* what was decoded last */
+    size_t n_spares;
+    struct hist *spares[SPARES_MAX]; /* of the ones before */
+};
+
+static struct hist *take_hist(struct snapshot_reader *from)
+{
+    return from->n_spares > 0 ? from->spares[--from->n_spares] : hist_new_default();
+}
+
+static void give_back(struct snapshot_reader *to, struct hist *h)
+{
+    if (h != NULL && to->n_spares < SPARES_MAX)
+        to->spares[to->n_spares++] = h;
+    else
+        hist_free(h);
+}
+
 /* Key of a sparse map: they ascend, so that a duplicate needs no memory to be seen. */
 static uint64_t get_ascending(struct wire_in *r, uint32_t i, uint64_t *last)
 {
@@ -221,33 +242,14 @@ static uint64_t get_count(struct wire_in *r)
     return 0;
 }
 
-static uint64_t big_endian(const uint8_t *p, size_t width)
-{
-    uint64_t v = 0;
-    for (size_t i = 0; i < width; i++)
-        v = v << 8 | p[i];
-    return v;
-}
-
-/* The geometry is read before hist_decode allocates for it: one histogram of a strange one may be
- * as large as two hundred of ours. Offsets: HdrHistogram V2 header. */
-static bool default_geometry(struct wire_blob v2)
-{
-    return v2.len >= HIST_V2_HEADER && big_endian(v2.data + 12, 4) == HIST_DIGITS &&
-           big_endian(v2.data + 16, 8) == HIST_LOWEST &&
-           big_endian(v2.data + 24, 8) == HIST_HIGHEST;
-}
-
-static struct hist *get_hist(struct wire_in *r)
+static struct hist *get_hist(struct wire_in *r, struct snapshot_reader *reader)
 {
     struct hist_form f = {0};
     wire_get_fields(r, hist_fields, N(hist_fields), &f);
     if (r->err != ERR_OK)
         return NULL;
-    struct hist *h = NULL;
-    enum err e = ERR_CORRUPT;
-    if (default_geometry(f.v2))
-        e = hist_decode_exact(f.v2.data, f.v2.len, &f.exact, &h);
+    struct hist *h = take_hist(reader);
+    enum err e = hist_decode_exact(f.v2.data, f.v2.len, &f.exact, h);
     if (e == ERR_OK && hist_count(h) == 0)
         e = ERR_CORRUPT; /* an empty one is not sent */
     if (e == ERR_OK && hist_count(h) > SNAPSHOT_COUNT_MAX)
@@ -255,11 +257,11 @@ static struct hist *get_hist(struct wire_in *r)
     if (e == ERR_OK)
         return h;
     wire_fail(r, e);
-    hist_free(h);
+    give_back(reader, h);
     return NULL;
 }
 
-static void get_hists(struct wire_in *r, struct series *s)
+static void get_hists(struct wire_in *r, struct snapshot_reader *reader, struct series *s)
 {
     uint64_t last = 0;
     uint32_t n = wire_get_map(r, WIRE_PAIRS_MAX);
@@ -268,7 +270,7 @@ static void get_hists(struct wire_in *r, struct series *s)
         if (r->err != ERR_OK)
             return;
         if (kind < HIST_KINDS)
-            s->hists[kind] = get_hist(r);
+            s->hists[kind] = get_hist(r, reader);
         else
             wire_skip(r); /* a kind of a later version */
     }
@@ -304,7 +306,7 @@ static void check_series(struct wire_in *r, const struct series *s, uint64_t see
         wire_fail(r, ERR_CORRUPT);
 }
 
-static void get_series(struct wire_in *r, struct series *s)
+static void get_series(struct wire_in *r, struct snapshot_reader *reader, struct series *s)
 {
     uint64_t seen = 0, stage = 0;
     uint32_t n = wire_get_map(r, WIRE_PAIRS_MAX);
@@ -321,7 +323,7 @@ static void get_series(struct wire_in *r, struct series *s)
             get_counters(r, &s->counters);
             break;
         case SERIES_HISTS:
-            get_hists(r, s);
+            get_hists(r, reader, s);
             break;
         default:
             wire_skip(r);
@@ -344,12 +346,13 @@ static bool in_order(const struct snapshot *s, const struct series *next)
     return strcmp(last->name, next->name) < 0;
 }
 
-static void get_all_series(struct wire_in *r, struct snapshot *s)
+static void get_all_series(struct wire_in *r, struct snapshot_reader *reader)
 {
+    struct snapshot *s = reader->s;
     uint32_t n = wire_get_array(r, SNAPSHOT_SERIES_MAX);
     for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
         struct series next = {0};
-        get_series(r, &next);
+        get_series(r, reader, &next);
         if (!in_order(s, &next))
             wire_fail(r, ERR_CORRUPT);
         if (r->err == ERR_OK) {
@@ -357,7 +360,7 @@ static void get_all_series(struct wire_in *r, struct snapshot *s)
             continue;
         }
         for (size_t k = 0; k < HIST_KINDS; k++)
-            hist_free(next.hists[k]);
+            give_back(reader, next.hists[k]);
     }
 }
 
@@ -403,8 +406,9 @@ static void check_scalars(struct wire_in *r, const struct snapshot *s)
         wire_fail(r, ERR_RANGE);
 }
 
-static void get_snapshot(struct wire_in *r, struct snapshot *s)
+static void get_snapshot(struct wire_in *r, struct snapshot_reader *reader)
 {
+    struct snapshot *s = reader->s;
     uint64_t seen = 0;
     uint32_t n = wire_get_map(r, WIRE_PAIRS_MAX);
     for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
@@ -413,7 +417,7 @@ static void get_snapshot(struct wire_in *r, struct snapshot *s)
             wire_get_fields(r, scalars, N(scalars), s);
             break;
         case SNAPSHOT_SERIES:
-            get_all_series(r, s);
+            get_all_series(r, reader);
             break;
         case SNAPSHOT_STATUS:
             get_status(r, s);
@@ -437,17 +441,59 @@ static void get_snapshot(struct wire_in *r, struct snapshot *s)
     check_scalars(r, s);
 }
 
-enum err snapshot_decode(const uint8_t *buf, size_t len, struct snapshot **out)
+static void free_spares(struct snapshot_reader *reader)
 {
-    *out = NULL;
+    while (reader->n_spares > 0)
+        hist_free(reader->spares[--reader->n_spares]);
+}
+
+struct snapshot_reader *snapshot_reader_new(void)
+{
+    struct snapshot_reader *reader = mem_calloc(1, sizeof *reader);
+    reader->s = snapshot_new();
+    return reader;
+}
+
+void snapshot_reader_free(struct snapshot_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    snapshot_free(reader->s);
+    free_spares(reader);
+    mem_free(reader);
+}
+
+static void forget(struct snapshot_reader *reader)
+{
+    struct snapshot *s = reader->s;
+    for (size_t i = 0; i < s->n_series; i++)
+        for (size_t k = 0; k < HIST_KINDS; k++)
+            give_back(reader, s->series[i].hists[k]);
+    struct series *series = s->series; /* as large as it was */
+    memset(s, 0, sizeof *s);
+    s->series = series;
+}
+
+enum err snapshot_read(struct snapshot_reader *reader, const uint8_t *buf, size_t len,
+                       const struct snapshot **out)
+{
     struct wire_in r;
     wire_in_init(&r, buf, len);
-    struct snapshot *s = snapshot_new();
-    get_snapshot(&r, s);
+    forget(reader);
+    get_snapshot(&r, reader);
     enum err e = wire_end(&r);
-    if (e == ERR_OK)
-        *out = s;
-    else
-        snapshot_free(s);
+    *out = e == ERR_OK ? reader->s : NULL;
+    return e;
+}
+
+enum err snapshot_decode(const uint8_t *buf, size_t len, struct snapshot **out)
+{
+    const struct snapshot *read;
+    struct snapshot_reader reader = {.s = snapshot_new()};
+    enum err e = snapshot_read(&reader, buf, len, &read);
+    *out = e == ERR_OK ? reader.s : NULL;
+    if (e != ERR_OK)
+        snapshot_free(reader.s);
+    free_spares(&reader);
     return e;
 }

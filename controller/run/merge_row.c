@@ -77,7 +77,8 @@ static enum err unpack_one(struct merge_pack *p, struct hist **h)
     if (p->bytes == NULL)
         return ERR_OK;
     struct hist_exact exact = {p->min, p->max, p->sum_hi, p->sum_lo, p->saturated};
-    enum err e = hist_decode_exact(p->bytes, p->len, &exact, h);
+    *h = hist_new_default();
+    enum err e = hist_decode_exact(p->bytes, p->len, &exact, *h);
     mem_free(p->bytes);
     *p = (struct merge_pack){0};
     return e;
