@@ -21,6 +21,7 @@ struct member {
     size_t number;
     struct link *link;
     bool checked;
+    uint64_t kept; /* fleet.flushes when something of it was put into the journal */
     struct errmsg problem;
 };
 
@@ -32,7 +33,11 @@ struct fleet {
     struct member *members;
     uint8_t run[MSG_ID_LEN];
     char run_hex[2 * MSG_ID_LEN + 1];
-    bool replaying; /* from the journal */
+    bool replaying;       /* from the journal */
+    const uint8_t *frame; /* being handled */
+    size_t frame_len;
+    uint64_t flushes; /* of the journal, and 1 */
+    struct snapshot_reader *reader;
     bool finished;
     char abort_reason[512]; /* "" = none, or said */
 };
@@ -79,6 +84,8 @@ static void on_link(void *arg, struct link *l, enum link_event ev, const struct 
         step(m->fleet, ce);
         return;
     } else {
+        m->fleet->frame = info->frame;
+        m->fleet->frame_len = info->len;
         enum err e = msg_decode(info->frame, info->len, &msg);
         if (e == ERR_NOT_FOUND)
             return;
@@ -142,17 +149,26 @@ static void note_journal(struct fleet *f, const struct errmsg *msg)
     f->cfg.note(f->cfg.arg, text);
 }
 
-/* Before the acknowledgement leaves: the agent then forgets it. */
-static void keep(struct fleet *f, const struct member *m, const struct msg *msg)
+static void keep(struct fleet *f, struct member *m)
 {
     struct errmsg why;
-    uint8_t *frame;
-    size_t len;
-    if (f->cfg.journal == NULL || f->replaying || msg_encode(msg, &frame, &len) != ERR_OK)
+    if (f->cfg.journal == NULL || f->replaying)
         return;
-    if (journal_append(f->cfg.journal, m->number, frame, len, &why) != ERR_OK)
+    m->kept = f->flushes;
+    if (journal_append(f->cfg.journal, m->number, f->frame, f->frame_len, &why) != ERR_OK)
         note_journal(f, &why);
-    mem_free(frame);
+}
+
+/* Before anything leaves for an agent that may acknowledge what is kept of it: it then forgets it.
+ * What came of all agents since is written at once. */
+static void write_kept(struct fleet *f, const struct member *m)
+{
+    struct errmsg why;
+    if (m->kept != f->flushes)
+        return;
+    f->flushes++;
+    if (journal_flush(f->cfg.journal, &why) != ERR_OK)
+        note_journal(f, &why);
 }
 
 /* The plan as it was settled when it was known who takes part. */
@@ -205,9 +221,9 @@ static void keep_armed(struct fleet *f)
 static void do_snapshot(struct fleet *f, struct member *m, const struct msg *msg)
 {
     const struct msg_snapshot *s = &msg->snapshot;
-    keep(f, m, msg);
-    struct snapshot *snap = NULL;
-    enum err e = snapshot_decode(s->data.data, s->data.len, &snap);
+    const struct snapshot *snap;
+    keep(f, m);
+    enum err e = snapshot_read(f->reader, s->data.data, s->data.len, &snap);
     if (e == ERR_OK && snap->seq != s->seq)
         e = ERR_CORRUPT;
     if (e != ERR_OK)
@@ -215,7 +231,6 @@ static void do_snapshot(struct fleet *f, struct member *m, const struct msg *msg
                    err_str(e));
     else
         e = merge_add(f->cfg.merge, m->number, snap, &m->problem);
-    snapshot_free(snap);
     if (e != ERR_OK)
         note_problem(m);
 }
@@ -223,14 +238,13 @@ static void do_snapshot(struct fleet *f, struct member *m, const struct msg *msg
 static void do_final(struct fleet *f, struct member *m, const struct msg *msg)
 {
     const struct msg_final *final = &msg->final;
-    keep(f, m, msg);
-    struct snapshot *snap = NULL;
-    enum err e = snapshot_decode(final->data.data, final->data.len, &snap);
+    const struct snapshot *snap;
+    keep(f, m);
+    enum err e = snapshot_read(f->reader, final->data.data, final->data.len, &snap);
     if (e != ERR_OK)
         errmsg_set(&m->problem, e, "the final snapshot is not readable (%s)", err_str(e));
     else
         e = merge_final(f->cfg.merge, m->number, snap, &m->problem);
-    snapshot_free(snap);
     m->checked = e == ERR_OK && m->problem.text[0] == '\0';
     if (e != ERR_OK)
         note_problem(m);
@@ -248,6 +262,7 @@ static void on_action(void *arg, const struct coord_action *a)
     case COORD_SEND:
         if (a->msg->type == MSG_ARM)
             keep_armed(f);
+        write_kept(f, m);
         do_send(m, a->msg);
         break;
     case COORD_CLOSE:
@@ -342,6 +357,8 @@ enum err fleet_new(const struct fleet_config *cfg, struct fleet **out, struct er
     struct fleet *f = mem_calloc(1, sizeof *f);
     f->cfg = *cfg;
     f->n = cfg->inventory->n;
+    f->flushes = 1;
+    f->reader = snapshot_reader_new();
     f->members = mem_calloc(f->n, sizeof *f->members);
     for (size_t i = 0; i < f->n; i++)
         f->members[i] = (struct member){.fleet = f, .number = i};
@@ -422,6 +439,7 @@ void fleet_free(struct fleet *f)
         link_close(f->members[i].link, 0);
     loop_timer_free(f->timer);
     coordinator_free(f->coordinator);
+    snapshot_reader_free(f->reader);
     mem_free(f->members);
     mem_free(f);
 }

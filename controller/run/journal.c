@@ -18,6 +18,7 @@
 #include "common/xdg.h"
 
 #define RECORD_HEAD  12
+#define PENDING_MAX  (128u << 10)
 #define LOCK_TRIES   20 /* a listing holds it for a moment */
 #define LOCK_WAIT_NS (5 * NS_PER_MS)
 
@@ -25,6 +26,8 @@ struct journal {
     char path[PATH_MAX]; /* of the folder, for errors and removal */
     int dir, fd;         /* fd: `journal`, -1 = given up */
     bool taken;          /* another one's: worth more than what cannot be written now */
+    uint8_t *pending;    /* appended, not written yet: up to PENDING_MAX bytes, of whole records */
+    size_t n_pending;
     uint64_t touched_ns;
     struct crc32 crc;
 };
@@ -220,11 +223,15 @@ uint64_t journal_touched_ns(const struct journal *j)
 
 void journal_close(struct journal *j, bool keep)
 {
+    struct errmsg ignored; /* nobody is left who could be told */
     if (j == NULL)
         return;
-    if (!keep)
+    if (keep)
+        (void)!journal_flush(j, &ignored);
+    else
         discard(j);
     close_fds(j);
+    mem_free(j->pending);
     mem_free(j);
 }
 
@@ -283,6 +290,28 @@ static uint32_t record_crc(const struct crc32 *c, const uint8_t *head, const uin
     return crc32_add(c, crc32_add(c, 0, head, 8), bytes, len);
 }
 
+static enum err write_records(struct journal *j, struct iovec *v, int n, struct errmsg *msg)
+{
+    size_t len = 0;
+    for (int i = 0; i < n; i++)
+        len += v[i].iov_len;
+    ssize_t written = writev(j->fd, v, n);
+    if (written == (ssize_t)len)
+        return ERR_OK;
+    if (written >= 0)
+        errno = ENOSPC; /* a part of it: a regular file takes less only when there is no room */
+    return give_up(j, "journal", msg);
+}
+
+enum err journal_flush(struct journal *j, struct errmsg *msg)
+{
+    if (j == NULL || j->fd < 0 || j->n_pending == 0)
+        return ERR_OK;
+    struct iovec v = {j->pending, j->n_pending};
+    j->n_pending = 0;
+    return write_records(j, &v, 1, msg);
+}
+
 enum err journal_append(struct journal *j, size_t agent, const uint8_t *bytes, size_t len,
                         struct errmsg *msg)
 {
@@ -292,13 +321,21 @@ enum err journal_append(struct journal *j, size_t agent, const uint8_t *bytes, s
     put_u32(head, (uint32_t)agent);
     put_u32(head + 4, (uint32_t)len);
     put_u32(head + 8, record_crc(&j->crc, head, bytes, len));
-    struct iovec v[] = {{head, sizeof head}, {(void *)(uintptr_t)bytes, len}};
-    ssize_t n = writev(j->fd, v, 2);
-    if (n == (ssize_t)(sizeof head + len))
-        return ERR_OK;
-    if (n >= 0)
-        errno = ENOSPC; /* a part of it: a regular file takes less only when there is no room */
-    return give_up(j, "journal", msg);
+    if (sizeof head + len > PENDING_MAX - j->n_pending) {
+        enum err e = journal_flush(j, msg);
+        if (e != ERR_OK)
+            return e;
+    }
+    if (sizeof head + len > PENDING_MAX) {
+        struct iovec v[] = {{head, sizeof head}, {(void *)(uintptr_t)bytes, len}};
+        return write_records(j, v, 2, msg);
+    }
+    if (j->pending == NULL)
+        j->pending = mem_realloc(NULL, PENDING_MAX, 1);
+    memcpy(j->pending + j->n_pending, head, sizeof head);
+    memcpy(j->pending + j->n_pending + sizeof head, bytes, len);
+    j->n_pending += sizeof head + len;
+    return ERR_OK;
 }
 
 /* --- reading -----------------------------------------------------------------------------------

@@ -15,11 +15,11 @@
  * one finishes the report with exact totals. A folder FOLDER/RUN (32 hex digits, 0700) with two
  * files of 0600: `run` (see journal_run.h, replaced as a whole) and `journal` (records, appended).
  * Whoever writes it holds a lock on `journal`. Not synced to the disk: it survives the process, not
- * a power cut. Removed at an orderly end. Main thread; every call is a few system calls on a local
- * disk.
+ * a power cut. Removed at an orderly end. Main thread; every call is a few system calls at most
+ * on a local disk.
  *
  * A record: agent u32, length u32, crc32 u32 of the two and the bytes (all little-endian), bytes =
- * the agent's message (msg_encode).
+ * the agent's message, as it came.
  */
 
 struct journal;
@@ -39,14 +39,17 @@ enum err journal_take(const char *folder, const char *name, struct journal **out
 /* Only looks; *run is the caller's on ERR_OK. `touched_ns` as journal_touched_ns. */
 enum err journal_peek(const char *folder, const char *name, struct journal_run *run, bool *running,
                       uint64_t *touched_ns, struct errmsg *msg) MUST_CHECK;
-/* The file `run` anew, whole or not at all. An error of this and of journal_append is said once:
+/* The file `run` anew, whole or not at all. An error of this and of the next two is said once:
  * the journal is then given up and removed (with a part of it nobody could tell exact totals), and
  * all further calls do nothing. Only a journal_save of one that was taken leaves it as it was. NULL
  * is fine. */
 enum err journal_save(struct journal *j, const struct journal_run *run,
                       struct errmsg *msg) MUST_CHECK;
+/* Records are collected and written many at a time: on disk, and safe from the end of this process,
+ * after journal_flush. */
 enum err journal_append(struct journal *j, size_t agent, const uint8_t *bytes, size_t len,
                         struct errmsg *msg) MUST_CHECK;
+enum err journal_flush(struct journal *j, struct errmsg *msg) MUST_CHECK;
 
 typedef void (*journal_record_fn)(void *arg, size_t agent, const uint8_t *bytes, size_t len);
 
@@ -59,7 +62,7 @@ uint64_t journal_read(FILE *in, size_t n_agents, journal_record_fn fn, void *arg
 
 /* Last change before it was taken: when its hammer-ctl was last alive. Wall clock. */
 uint64_t journal_touched_ns(const struct journal *j);
-/* Lets go of it; removed unless `keep`. NULL is fine. */
+/* Lets go of it; flushed if `keep`, else removed. NULL is fine. */
 void journal_close(struct journal *j, bool keep);
 
 #endif

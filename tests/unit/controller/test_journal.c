@@ -293,6 +293,7 @@ START_TEST(test_torn)
         j = take(&r);
         replay(j, &rec, whole);
         append(j, &rec.want[whole]);
+        ck_assert_int_eq(journal_flush(j, &msg), ERR_OK);
         replay(j, &rec, whole + 1);
         journal_close(j, true);
         ck_assert_int_eq(truncate(path_of(&r, "journal"), (off_t)left), 0);
@@ -402,6 +403,69 @@ START_TEST(test_find)
 }
 END_TEST
 
+/* --- many records at a time ------------------------------------------------------------------ */
+
+#define BIG     (300u << 10) /* more than is collected */
+#define COLLECT (128u << 10)
+
+struct sizes {
+    size_t n, want[64];
+};
+
+static void on_size(void *arg, size_t agent, const uint8_t *bytes, size_t len)
+{
+    struct sizes *s = arg;
+    ck_assert_uint_eq(len, s->want[s->n]);
+    ck_assert_uint_eq(agent, s->n % AGENTS);
+    ck_assert_uint_eq(bytes[0], s->n);
+    ck_assert_uint_eq(bytes[len - 1], len == 1 ? s->n : 7);
+    s->n++;
+}
+
+static uint64_t size_of(const char *path)
+{
+    struct stat st;
+    ck_assert_int_eq(stat(path, &st), 0);
+    return (uint64_t)st.st_size;
+}
+
+/* Large and small ones, in order; no more than a bounded part is not on disk, nothing after a
+ * flush. */
+START_TEST(test_collected)
+{
+    struct journal_run r;
+    struct journal *j;
+    struct errmsg msg = {{0}};
+    struct sizes sizes = {0};
+    uint8_t *bytes = mem_calloc(BIG, 1);
+    uint64_t all = 0;
+    make_run(&r, true);
+    ck_assert_int_eq(journal_create(folder, &r, &j, &msg), ERR_OK);
+    for (size_t i = 0; i < 64; i++) {
+        uint64_t most = i % 8 == 7 ? BIG : i % 8 == 3 ? COLLECT : 20000;
+        size_t len = sizes.want[i] = 1 + (size_t)check_below(&rng, most);
+        bytes[len - 1] = 7;
+        bytes[0] = (uint8_t)i;
+        ck_assert_int_eq(journal_append(j, i % AGENTS, bytes, len, &msg), ERR_OK);
+        bytes[len - 1] = 0;
+        all += 12 + len;
+        uint64_t written = size_of(path_of(&r, "journal"));
+        ck_assert(written <= all && all - written <= COLLECT);
+        if (check_below(&rng, 10) == 0) {
+            ck_assert_int_eq(journal_flush(j, &msg), ERR_OK);
+            ck_assert_uint_eq(size_of(path_of(&r, "journal")), all);
+        }
+    }
+    journal_close(j, true);
+    j = take(&r);
+    ck_assert_int_eq(journal_replay(j, AGENTS, on_size, &sizes, &msg), ERR_OK);
+    ck_assert_uint_eq(sizes.n, 64);
+    journal_close(j, false);
+    mem_free(bytes);
+    journal_run_clear(&r);
+}
+END_TEST
+
 /* --- no room -------------------------------------------------------------------------------- */
 
 static void limit_file_size(rlim_t bytes)
@@ -422,12 +486,14 @@ START_TEST(test_no_room)
     ck_assert_int_eq(journal_create(folder, &r, &j, &msg), ERR_OK);
     limit_file_size(5000);
     size_t written = 0;
-    while (journal_append(j, 0, bytes, sizeof bytes, &msg) == ERR_OK && written < 100)
+    while (journal_append(j, 0, bytes, sizeof bytes, &msg) == ERR_OK &&
+           journal_flush(j, &msg) == ERR_OK && written < 100)
         written++;
     ck_assert_uint_eq(written, 5000 / (SIZE + 12));
     ck_assert_msg(strstr(msg.text, "/journal: ") != NULL, "%s", msg.text);
     ck_assert_int_ne(access(path_of(&r, ""), F_OK), 0);
     ck_assert_int_eq(journal_append(j, 0, bytes, sizeof bytes, &msg), ERR_OK);
+    ck_assert_int_eq(journal_flush(j, &msg), ERR_OK);
     ck_assert_int_eq(journal_save(j, &r, &msg), ERR_OK);
     ck_assert_int_ne(access(path_of(&r, ""), F_OK), 0);
     limit_file_size(RLIM_INFINITY);
@@ -503,6 +569,7 @@ int main(void)
     tcase_add_test(t, test_run_contradictions);
     tcase_add_loop_test(t, test_hand_over, 0, 10);
     tcase_add_test(t, test_torn);
+    tcase_add_test(t, test_collected);
     tcase_add_loop_test(t, test_damaged, 0, 20);
     tcase_add_test(t, test_lock);
     tcase_add_test(t, test_find);
