@@ -396,7 +396,7 @@ static void handle(struct coordinator *c, const struct coord_event *ev)
     bool known = ev->agent < c->n &&
                  (!coord_terminal(&c->agents[ev->agent]) || c->agents[ev->agent].salvage);
     if (known)
-        c->due_ns[ev->agent] = 0;
+        coord_touch(&c->agents[ev->agent]);
     switch (ev->kind) {
     case COORD_EV_BEGIN:
         begin(c, ev->now_ns);
@@ -455,9 +455,8 @@ uint64_t coordinator_deadline(const struct coordinator *c)
         return NS_NEVER;
     uint64_t next = c->phase == PHASE_ARM ? c->t0_ns - c->margin_ns : c->over_ns;
     next = c->place_ns < next ? c->place_ns : next;
-    for (size_t i = 0; i < c->n; i++)
-        next = c->due_ns[i] < next ? c->due_ns[i] : next;
-    return next;
+    uint64_t agents = coord_next(c);
+    return agents < next ? agents : next;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -479,7 +478,7 @@ enum err coordinator_new(const struct coord_config *cfg, struct coordinator **ou
     c->cfg.plan = &c->plan;
     c->n = cfg->inventory->n;
     c->agents = mem_calloc(c->n, sizeof *c->agents);
-    c->due_ns = mem_calloc(c->n, sizeof *c->due_ns);
+    coord_timers_new(c);
     c->in_state[COORD_DIALING] = (uint32_t)c->n;
     c->plan_bytes = bytes;
     c->plan_len = len;
@@ -492,7 +491,6 @@ enum err coordinator_new(const struct coord_config *cfg, struct coordinator **ou
     host_hex(cfg->run, MSG_ID_LEN, c->run_hex);
     for (size_t i = 0; i < c->n; i++) {
         struct coord_agent *a = &c->agents[i];
-        a->due_ns = &c->due_ns[i];
         a->in_state = c->in_state;
         sm_init(&a->sm, states, COORD_STATES, COORD_DIALING, coord_address(c, i));
         a->deadline_ns = a->repeat_ns = a->ping_ns = a->silence_ns = a->redial_ns = NS_NEVER;
@@ -513,7 +511,7 @@ void coordinator_free(struct coordinator *c)
         return;
     mem_free(c->plan_bytes);
     mem_free(c->agents);
-    mem_free(c->due_ns);
+    coord_timers_free(c);
     mem_free(c);
 }
 

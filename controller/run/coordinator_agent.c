@@ -15,7 +15,7 @@ void coord_move(struct coord_agent *a, enum coord_agent_state to)
     a->in_state[a->info.state]--;
     a->in_state[to]++;
     a->info.state = to;
-    *a->due_ns = 0;
+    coord_touch(a);
     a->deadline_ns = a->repeat_ns = NS_NEVER;
 }
 
@@ -28,9 +28,9 @@ void coord_emit_agent(struct coordinator *c, enum coord_action_kind kind, size_t
 
 void coord_send(struct coordinator *c, size_t i, struct msg *m)
 {
-    const struct coord_agent *a = &c->agents[i];
+    struct coord_agent *a = &c->agents[i];
     bool any_time = m->type == MSG_HELLO || m->type == MSG_BYE;
-    c->due_ns[i] = 0; /* whoever sends also sets the timer of the answer */
+    coord_touch(a); /* whoever sends also sets the timer of the answer */
     if (a->up && !a->closed && (a->greeted || any_time))
         coord_emit_agent(c, COORD_SEND, i, m);
 }

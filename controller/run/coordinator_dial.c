@@ -59,7 +59,7 @@ static void dial(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     stop_asking(c, i);
-    c->due_ns[i] = 0;
+    coord_touch(a);
     bool hasty = a->info.state >= COORD_HELD && !a->salvage; /* its lease is running */
     a->dialled_ns = now_ns;
     a->redial_ns = NS_NEVER;
@@ -103,7 +103,7 @@ void coord_dial(struct coordinator *c, size_t i, uint64_t now_ns)
     if (a->info.state == COORD_GREETING)
         coord_move(a, COORD_DIALING);
     a->up = false;
-    c->due_ns[i] = 0;
+    coord_touch(a);
     a->redial_ns = a->hello_ns = a->quiet_ns = a->deaf_ns = a->attempt_ns = NS_NEVER;
     if (a->asked != 0)
         return;

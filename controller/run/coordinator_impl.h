@@ -59,6 +59,7 @@ struct coord_agent {
     uint64_t ended_ns; /* as FINAL says, agent's clock; 0 = not known */
     struct sm sm;
     uint64_t *due_ns;   /* coordinator.due_ns of this agent */
+    uint64_t *group_ns; /* and coordinator.group_ns */
     uint32_t *in_state; /* coordinator.in_state */
     /* Instants at which the agent's tick has work; NS_NEVER = none. */
     uint64_t deadline_ns; /* this state ends then */
@@ -103,9 +104,9 @@ struct coordinator {
     struct plan plan; /* cfg.plan; borrows from the caller's, the rate is settled here */
     size_t n;
     struct coord_agent *agents;
-    /* Each agent's earliest timer, side by side: all are looked at after every event. 0 = it may
-     * have changed. Never later than the truth. */
-    uint64_t *due_ns;
+    /* Each agent's earliest timer, side by side, and the earliest of each group of agents: these
+     * are looked at after every event. 0 = it may have changed. Never later than the truth. */
+    uint64_t *due_ns, *group_ns;
     uint32_t in_state[COORD_STATES]; /* agents */
     uint32_t n_started;              /* agents whose true start is known */
     uint64_t asked;                  /* for a dial, ever */
@@ -245,7 +246,13 @@ void coord_reshared(struct coordinator *c, size_t i, const struct coord_event *e
 void coord_tick(struct coordinator *c, uint64_t now_ns);
 /* We were stopped, starved or too slow: what agents have said meanwhile is still to be read. */
 void coord_overslept(struct coordinator *c, uint64_t now_ns);
+/* Who changes a timer of an agent says so. */
+void coord_touch(struct coord_agent *a);
 /* Brings due_ns up to date; the last word of a step. */
 void coord_settle(struct coordinator *c);
+/* The earliest timer of all agents. */
+uint64_t coord_next(const struct coordinator *c);
+void coord_timers_new(struct coordinator *c);
+void coord_timers_free(struct coordinator *c);
 
 #endif

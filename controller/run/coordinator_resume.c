@@ -74,7 +74,7 @@ void coord_stop_absent(struct coordinator *c, size_t i, uint64_t now_ns, uint64_
     uint64_t by_ns = clock_add(now_ns, answer_ns);
     if (a->give_up_ns > by_ns)
         a->give_up_ns = by_ns;
-    *a->due_ns = 0;
+    coord_touch(a);
 }
 
 /* What makes it useless to go on with the agent that answers; NULL = nothing. */

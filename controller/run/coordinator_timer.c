@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "common/mem.h"
 #include "common/units.h"
 #include "controller/run/coordinator_impl.h"
 
@@ -112,7 +113,7 @@ static void tick(struct coordinator *c, size_t i, uint64_t now_ns)
     for (size_t k = 0; k < sizeof timers / sizeof timers[0]; k++)
         if ((!coord_terminal(a) || a->salvage) && now_ns >= timer_at(a, k))
             timers[k].act(c, i, now_ns);
-    *a->due_ns = 0;
+    coord_touch(a);
 }
 
 /* For the timers that hold silence against an agent. */
@@ -126,15 +127,51 @@ void coord_overslept(struct coordinator *c, uint64_t now_ns)
         for (size_t k = 0; k < sizeof against / sizeof against[0]; k++)
             if (*against[k] < soon)
                 *against[k] = soon;
-        *a->due_ns = 0;
+        coord_touch(a);
     }
+}
+
+/* --- the earliest ----------------------------------------------------------------------------- */
+
+#define GROUP 32 /* agents; of a thousand that makes 32 groups of 32 */
+
+static size_t groups(const struct coordinator *c)
+{
+    return (c->n + GROUP - 1) / GROUP;
+}
+
+static size_t group_end(const struct coordinator *c, size_t g)
+{
+    return (g + 1) * GROUP < c->n ? (g + 1) * GROUP : c->n;
+}
+
+void coord_timers_new(struct coordinator *c)
+{
+    c->due_ns = mem_calloc(c->n, sizeof *c->due_ns);
+    c->group_ns = mem_calloc(groups(c), sizeof *c->group_ns);
+    for (size_t i = 0; i < c->n; i++) {
+        c->agents[i].due_ns = &c->due_ns[i];
+        c->agents[i].group_ns = &c->group_ns[i / GROUP];
+    }
+}
+
+void coord_timers_free(struct coordinator *c)
+{
+    mem_free(c->due_ns);
+    mem_free(c->group_ns);
+}
+
+void coord_touch(struct coord_agent *a)
+{
+    *a->due_ns = *a->group_ns = 0;
 }
 
 void coord_tick(struct coordinator *c, uint64_t now_ns)
 {
-    for (size_t i = 0; i < c->n && c->phase != PHASE_OVER; i++)
-        if (c->due_ns[i] <= now_ns)
-            tick(c, i, now_ns);
+    for (size_t g = 0; g < groups(c) && c->phase != PHASE_OVER; g++)
+        for (size_t i = g * GROUP; c->group_ns[g] <= now_ns && i < group_end(c, g); i++)
+            if (c->due_ns[i] <= now_ns && c->phase != PHASE_OVER)
+                tick(c, i, now_ns);
 }
 
 static uint64_t next_timer(const struct coord_agent *a)
@@ -147,11 +184,37 @@ static uint64_t next_timer(const struct coord_agent *a)
     return next;
 }
 
+#ifndef NDEBUG
+/* Who forgot to say so? */
+static bool in_time(const struct coordinator *c, size_t g)
+{
+    for (size_t i = g * GROUP; i < group_end(c, g); i++)
+        if (c->due_ns[i] > next_timer(&c->agents[i]) || c->group_ns[g] > c->due_ns[i])
+            return false;
+    return true;
+}
+#endif
+
 void coord_settle(struct coordinator *c)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        if (c->due_ns[i] == 0)
-            c->due_ns[i] = next_timer(&c->agents[i]);
-        assert(c->due_ns[i] <= next_timer(&c->agents[i])); /* who changes a timer says so */
+    for (size_t g = 0; g < groups(c); g++) {
+        assert(in_time(c, g));
+        if (c->group_ns[g] != 0)
+            continue;
+        uint64_t next = NS_NEVER;
+        for (size_t i = g * GROUP; i < group_end(c, g); i++) {
+            if (c->due_ns[i] == 0)
+                c->due_ns[i] = next_timer(&c->agents[i]);
+            next = c->due_ns[i] < next ? c->due_ns[i] : next;
+        }
+        c->group_ns[g] = next;
     }
+}
+
+uint64_t coord_next(const struct coordinator *c)
+{
+    uint64_t next = NS_NEVER;
+    for (size_t g = 0; g < groups(c); g++)
+        next = c->group_ns[g] < next ? c->group_ns[g] : next;
+    return next;
 }

@@ -33,6 +33,7 @@ struct merge {
     size_t n_slots, cap_slots;
     struct merge_row **slots; /* several may share a row; NULL = nothing yet */
     size_t closed;            /* slots below are closed */
+    size_t lagging;           /* agents that have not reported slot `closed` and may still do so */
     struct stalls *stalls;
     struct outliers *outliers;
     merge_interval_fn fn;
@@ -45,7 +46,7 @@ struct merge *merge_new(size_t n_agents, uint64_t interval_ns)
 {
     struct merge *m = mem_calloc(1, sizeof *m);
     m->interval_ns = interval_ns > 0 ? interval_ns : NS_PER_SEC;
-    m->n_agents = n_agents;
+    m->n_agents = m->lagging = n_agents;
     m->agents = mem_calloc(n_agents, sizeof *m->agents);
     for (size_t i = 0; i < n_agents; i++)
         m->agents[i].total = snapshot_new();
@@ -120,9 +121,17 @@ static enum err row_over(struct merge *m, size_t first, size_t last, struct merg
     return e;
 }
 
+static bool lags(const struct merge *m, const struct agent_sum *a)
+{
+    return !a->gone && a->next_slot <= m->closed;
+}
+
 static void close_slot(struct merge *m)
 {
     size_t k = m->closed++;
+    m->lagging = 0;
+    for (size_t i = 0; i < m->n_agents; i++)
+        m->lagging += lags(m, &m->agents[i]);
     struct merge_row *row = row_at(m, k);
     if (row->last == k) {
         merge_row_figures(row);
@@ -135,20 +144,9 @@ static void close_slot(struct merge *m)
         merge_row_settle(m->slots[k - ROWS_PACKED]);
 }
 
-/* First slot that a live agent has not reported; with nobody left, all that there are. */
-static size_t reported_by_all(const struct merge *m)
-{
-    size_t all = SIZE_MAX;
-    for (size_t i = 0; i < m->n_agents; i++)
-        if (!m->agents[i].gone && m->agents[i].next_slot < all)
-            all = m->agents[i].next_slot;
-    return all < m->n_slots ? all : m->n_slots;
-}
-
 static void close_ready(struct merge *m)
 {
-    size_t ready = reported_by_all(m);
-    while (m->closed < ready)
+    while (m->lagging == 0 && m->closed < m->n_slots)
         close_slot(m);
 }
 
@@ -170,6 +168,7 @@ void merge_tick(struct merge *m, uint64_t t_ns, uint64_t grace_ns)
 
 void merge_gone(struct merge *m, size_t agent)
 {
+    m->lagging -= lags(m, &m->agents[agent]);
     m->agents[agent].gone = true;
     close_ready(m);
 }
@@ -208,8 +207,10 @@ static enum err add_to_row(struct merge *m, size_t agent, const struct snapshot 
         row->out.agents_late++;
     a->last_row = last + 1;
     a->backlog = s->backlog;
+    m->lagging -= lags(m, a);
     if (last + 1 > a->next_slot)
         a->next_slot = last + 1;
+    m->lagging += lags(m, a);
     return e;
 }
 
@@ -315,6 +316,7 @@ void merge_finish(struct merge *m, struct result *into)
 {
     for (size_t i = 0; i < m->n_agents; i++)
         m->agents[i].gone = true;
+    m->lagging = 0;
     close_ready(m);
     for (size_t i = 0; i < m->n_agents; i++) {
         struct agent_sum *a = &m->agents[i];
