@@ -112,14 +112,25 @@ void coord_resend(struct coordinator *c, size_t i, uint64_t now_ns)
         missing(c, i, now_ns, a->known_seq);
 }
 
+/* Some may be lost, late, or not answered. An agent whose snapshots come is heard anyway: it needs
+ * the PING for its lease alone, and those of a thousand agents cost more than what they carry. */
+static uint64_t ping_every(const struct coordinator *c, struct coord_agent *a)
+{
+    bool heard = a->info.state == COORD_RUNNING && a->info.last_seq > a->ping_seq &&
+                 c->cfg.plan->interval_ns <= COORD_PING_NS;
+    uint64_t most_ns = heard ? COORD_PING_RUN_NS : COORD_PING_NS;
+    uint64_t every_ns = c->cfg.patience.lease_ns / (heard ? 5 : 6);
+    a->ping_seq = a->info.last_seq;
+    return every_ns < most_ns ? every_ns : most_ns;
+}
+
 void coord_ping(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     struct msg m = {.type = MSG_PING};
     m.ping.t1_ns = a->ping_t1_ns = now_ns;
     m.ping.ack_seq = a->acked_seq = a->info.last_seq;
-    uint64_t every_ns = c->cfg.patience.lease_ns / 6; /* some may be lost, late, or not answered */
-    a->ping_ns = clock_add(now_ns, every_ns < COORD_PING_NS ? every_ns : COORD_PING_NS);
+    a->ping_ns = clock_add(now_ns, ping_every(c, a));
     coord_send(c, i, &m);
 }
 

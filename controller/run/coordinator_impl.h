@@ -14,6 +14,7 @@
 #define COORD_BACKOFF_MIN_NS (100 * NS_PER_MS)
 #define COORD_BACKOFF_MAX_NS (1 * NS_PER_SEC)
 #define COORD_PING_NS        (1 * NS_PER_SEC)
+#define COORD_PING_RUN_NS    (2 * NS_PER_SEC) /* where snapshots tell that the agent is there */
 #define COORD_REPEAT_NS      (1 * NS_PER_SEC)
 #define COORD_PREPARE_NS     (30 * NS_PER_SEC) /* and the plan's timeout */
 #define COORD_PROBES         32
@@ -88,6 +89,7 @@ struct coord_agent {
     uint64_t probe_slowest_ns;               /* with all that was lost and sent again on the way */
     uint64_t acked_seq;                      /* the highest one that the agent was told of */
     uint64_t ping_t1_ns;                     /* of the last PING */
+    uint64_t ping_seq;                       /* last_seq then */
     uint64_t remote_seq;                     /* last_seq of the latest PONG */
     uint64_t known_seq;                      /* the highest one heard of when one was missing */
     uint64_t reshare_command;                /* unanswered RESHARE, 0 = none */
