@@ -4,6 +4,7 @@
 
 #include "common/units.h"
 #include "controller/report/doc.h"
+#include "controller/report/doc_write.h"
 #include "controller/report/figures.h"
 
 /*
@@ -325,17 +326,13 @@ static json_t *json_stall(const struct result *r, const struct stall *s)
     return o;
 }
 
+/* Without the lists that write_json makes as it goes. */
 static json_t *json_report(const struct result *r, const struct report_options *options)
 {
-    json_t *o = json_object(), *agents = json_array(), *timeline = json_array();
-    json_t *stalls = json_array();
+    json_t *o = json_object(), *stalls = json_array();
     struct counters c = snapshot_counters(r->total);
     json_t *totals = json_totals(&c);
     doc_set(totals, "missing", doc_integer(result_missing(r)));
-    for (size_t i = 0; i < r->n_agents; i++)
-        json_array_append_new(agents, json_agent(r, &r->agents[i]));
-    for (size_t i = 0; i < r->n_intervals; i++)
-        json_array_append_new(timeline, json_interval(r->plan, &r->intervals[i]));
     for (size_t i = 0; i < r->n_stalls; i++)
         json_array_append_new(stalls, json_stall(r, &r->stalls[i]));
     doc_set(o, "schema", json_string(SCHEMA));
@@ -357,21 +354,33 @@ static json_t *json_report(const struct result *r, const struct report_options *
     doc_set(o, "phases", doc_phases(r->total));
     doc_set(o, "peers", doc_peers(r));
     doc_set(o, "target", json_first(r->total));
-    doc_set(o, "agents", agents);
+    doc_set(o, "agents", json_null());
     doc_set(o, "stalls", stalls);
     doc_set(o, "stalls_dropped", doc_integer(r->stalls_dropped));
-    doc_set(o, "timeline", timeline);
+    doc_set(o, "timeline", json_null());
     return o;
+}
+
+static json_t *agent_at(const void *arg, size_t i)
+{
+    const struct result *r = arg;
+    return json_agent(r, &r->agents[i]);
+}
+
+static json_t *interval_at(const void *arg, size_t i)
+{
+    const struct result *r = arg;
+    return json_interval(r->plan, &r->intervals[i]);
 }
 
 static enum err write_json(const struct result *r, const struct report_options *o, FILE *out)
 {
+    const struct doc_list lists[] = {{"agents", r->n_agents, agent_at},
+                                     {"timeline", r->n_intervals, interval_at}};
     json_t *report = json_report(r, o);
-    int failed = json_dumpf(report, out, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_DIGITS));
+    bool written = doc_write(report, lists, 2, r, JSON_REAL_PRECISION(REAL_DIGITS), out);
     json_decref(report);
-    if (failed != 0 || fputc('\n', out) == EOF || fflush(out) != 0)
-        return ERR_SYSTEM;
-    return ERR_OK;
+    return written && fflush(out) == 0 ? ERR_OK : ERR_SYSTEM;
 }
 
 const struct report_format report_json = {.name = "json", .write = write_json};
