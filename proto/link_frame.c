@@ -37,9 +37,14 @@ void frame_rx_fini(struct frame_rx *r)
     *r = (struct frame_rx){0};
 }
 
+/* Not by realloc: what it leaves of a shrunk buffer is too small for the next link's long frame, and
+ * the last frames of a thousand agents come all at once. */
 static void resize(struct frame_rx *r, size_t cap)
 {
-    r->buf = mem_realloc(r->buf, cap, 1);
+    uint8_t *buf = mem_realloc(NULL, cap, 1);
+    memcpy(buf, r->buf, r->end);
+    mem_free(r->buf);
+    r->buf = buf;
     r->cap = cap;
 }
 
