@@ -238,11 +238,23 @@ static void page_add(struct hist *to, uint32_t p, const struct hist_page *from)
         }
 }
 
+/* A histogram that many others take turns with is in no cache by now. */
+static void fetch(const struct hist_page *page)
+{
+    for (size_t i = 0; page != NULL && i < page->start[HIST_PAGE]; i++)
+        __builtin_prefetch(page->bytes + i * HIST_BLOCK, 1);
+}
+
 void hist_blocks_add_all(struct hist *to, const struct hist *from)
 {
+    for (uint32_t p = 0; p < from->n_pages; p++)
+        if (from->pages[p] != NULL && to->pages[p] != NULL)
+            __builtin_prefetch(to->pages[p]);
     for (uint32_t p = 0; p < from->n_pages; p++) {
         if (from->pages[p] == NULL || from->pages[p]->start[HIST_PAGE] == 0)
             continue;
+        if (p + 1 < from->n_pages && from->pages[p + 1] != NULL)
+            fetch(to->pages[p + 1]);
         if (to->pages[p] == NULL)
             to->pages[p] = page_copy(from->pages[p]);
         else
