@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -407,10 +408,24 @@ static void close_journal(struct session *s)
 
 /* --- all of it ------------------------------------------------------------------------------ */
 
+/* nng's threads only hand on what has come. Where agents by the hundred say something at the same
+ * instant, each wake-up of one would interrupt the one that works, which often holds the lock that
+ * is needed next. As batch work they wait for their turn. Threads inherit it from their maker. */
+static void start_link_threads(void)
+{
+    const struct sched_param none = {0};
+    bool usual = sched_getscheduler(0) == SCHED_OTHER;
+    if (usual)
+        sched_setscheduler(0, SCHED_BATCH, &none);
+    link_block_signals();
+    if (usual)
+        sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
 static enum err assemble(struct session *s, struct errmsg *msg)
 {
     host_fd_limit(); /* one an agent */
-    link_block_signals();
+    start_link_threads();
     enum err e = tls_options_open(&s->options->tls, inventory_uses_tls(s->inventory), on_note, s,
                                   &s->tls, msg);
     if (e != ERR_OK)
