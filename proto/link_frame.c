@@ -37,8 +37,8 @@ void frame_rx_fini(struct frame_rx *r)
     *r = (struct frame_rx){0};
 }
 
-/* Not by realloc: what it leaves of a shrunk buffer is too small for the next link's long frame, and
- * the last frames of a thousand agents come all at once. */
+/* Not by realloc: what it leaves of a shrunk buffer is too small for the next link's long frame,
+ * and the last frames of a thousand agents come all at once. */
 static void resize(struct frame_rx *r, size_t cap)
 {
     uint8_t *buf = mem_realloc(NULL, cap, 1);

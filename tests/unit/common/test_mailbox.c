@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/mailbox.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <unistd.h>
@@ -215,10 +216,13 @@ static void take_neighbours(void *arg, struct letter *l)
 
 static int descriptors(void)
 {
-    int fd = dup(STDIN_FILENO); /* the lowest free one */
-    ck_assert_int_ge(fd, 0);
-    close(fd);
-    return fd;
+    int n = 0;
+    DIR *open_now = opendir("/proc/self/fd");
+    ck_assert_ptr_nonnull(open_now);
+    while (readdir(open_now) != NULL)
+        n++;
+    closedir(open_now);
+    return n;
 }
 
 /* Mailboxes of a loop cost one descriptor and one wake-up, and may free each other. */

@@ -44,33 +44,6 @@ START_TEST(test_the_wire_form_comes_back)
 }
 END_TEST
 
-/* A reader remembers nothing of what it read before, sound or not. */
-START_TEST(test_a_reader_reads_one_after_the_other)
-{
-    uint64_t rng = check_seed();
-    struct snapshot_reader *reader = snapshot_reader_new();
-    for (int turn = 0; turn < 60; turn++) {
-        struct snapshot *s = random_snapshot(&rng);
-        const struct snapshot *back;
-        uint8_t *buf;
-        size_t len;
-        ck_assert_int_eq(snapshot_encode(s, &buf, &len), ERR_OK);
-        ck_assert_int_ne(snapshot_read(reader, buf, check_below(&rng, len), &back), ERR_OK);
-        ck_assert_ptr_null(back);
-        ck_assert_int_eq(snapshot_read(reader, buf, len, &back), ERR_OK);
-        assert_same_snapshot(s, back);
-        ck_assert_uint_eq(s->n_series, back->n_series);
-        for (size_t i = 0; i < s->n_series; i++)
-            for (size_t k = 0; k < HIST_KINDS; k++)
-                ck_assert_int_eq(has_samples(s->series[i].hists[k]),
-                                 back->series[i].hists[k] != NULL);
-        mem_free(buf);
-        snapshot_free(s);
-    }
-    snapshot_reader_free(reader);
-}
-END_TEST
-
 static struct snapshot *small_snapshot(void)
 {
     struct snapshot *s = snapshot_new();
@@ -595,7 +568,6 @@ int main(void)
     TCase *t = tcase_create("snapshot_codec");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_the_wire_form_comes_back);
-    tcase_add_test(t, test_a_reader_reads_one_after_the_other);
     tcase_add_test(t, test_cut_bytes_are_refused_and_freed);
     tcase_add_test(t, test_mutants_are_refused_or_whole);
     tcase_add_test(t, test_contradictions_are_refused);
