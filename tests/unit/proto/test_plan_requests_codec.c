@@ -7,6 +7,7 @@
 #include "proto/plan.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/mem_watch.h"
+#include "tests/lib/pinned.h"
 #include "tests/lib/protocol_doc.h"
 
 /* A plan of that many entries, "http://h/0" and so on; not checked yet. */
@@ -163,6 +164,25 @@ START_TEST(test_mutants_are_refused_or_whole)
 }
 END_TEST
 
+/* What older programs wrote must stay readable. */
+START_TEST(test_encodings_are_pinned)
+{
+    uint64_t rng = 7;
+    for (int i = 0; i < 3; i++) {
+        struct plan p;
+        uint8_t *buf;
+        size_t len;
+        char name[32];
+        random_plan(&rng, &p);
+        ck_assert_int_eq(plan_encode(&p, &buf, &len), ERR_OK);
+        snprintf(name, sizeof name, "plan/requests%d", i);
+        pinned_check(TEST_DATA_DIR, name, buf, len);
+        mem_free(buf);
+        plan_clear(&p);
+    }
+}
+END_TEST
+
 /* An agent that knows nothing of entries skips them, and finds no URL. */
 START_TEST(test_older_agents_refuse)
 {
@@ -210,6 +230,7 @@ int main(void)
     TCase *t = tcase_create("plan_requests_codec");
     tcase_add_test(t, test_requests_come_back);
     tcase_add_test(t, test_mutants_are_refused_or_whole);
+    tcase_add_test(t, test_encodings_are_pinned);
     tcase_add_test(t, test_older_agents_refuse);
     tcase_add_test(t, test_the_document_agrees);
     suite_add_tcase(s, t);
