@@ -11,7 +11,8 @@
 #include "tests/lib/h1_rig.h"
 
 #define CONNECTIONS 3
-#define UUIDS       40000 /* 1.4 MB: more than a socket takes at once */
+#define UUIDS       200000 /* 7 MB: more than the sockets take at once */
+#define RECEIVE_BUF (64 << 10)
 
 struct server {
     int listener, conns[CONNECTIONS];
@@ -43,6 +44,8 @@ static void start(struct server *s, size_t uuids)
     struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof sa;
     s->listener = socket(AF_INET, SOCK_STREAM, 0);
+    int small = RECEIVE_BUF; /* inherited by what it accepts */
+    ck_assert_int_eq(setsockopt(s->listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
     ck_assert_int_eq(bind(s->listener, (struct sockaddr *)&sa, len), 0);
     ck_assert_int_eq(listen(s->listener, 8), 0);
     ck_assert_int_eq(getsockname(s->listener, (struct sockaddr *)&sa, &len), 0);
