@@ -324,6 +324,33 @@ START_TEST(test_each_name_has_its_ledger)
 }
 END_TEST
 
+/* The last request of many is held against the agent's policy as the only one would be. */
+START_TEST(test_no_request_escapes_the_policy)
+{
+    static const char *const last[] = {" - url: http://192.0.2.1/\n",
+                                       " - {url: URL/, method: PUT, data: \"{{rand 1 10}}\"}\n"};
+    static const char *const says[] = {"192.0.2.1", "max_body 1 bytes"};
+    const char *policy = file("policy.yml", "targets:\n  - cidr: 127.0.0.0/8\nmax_body: 1\n");
+    const char *agent_args[] = {"--policy", policy, NULL};
+    struct agent_process agent;
+    char text[512];
+    strcpy(text, "requests:\n");
+    for (int i = 0; i < 5; i++)
+        strcat(text, " - url: URL/\n");
+    strcat(text, last[_i]);
+    const char *args[] = {"run",      "-n",          "12", "-f", file("plan.yml", text),
+                          "--agents", agent.address, NULL};
+    struct process p;
+    agent_start(&agent, agent_args);
+    int code = process_run(&p, "hammer-ctl", args, 60000);
+    ck_assert_msg(code == 2, "exit code %d: %s", code, p.err);
+    ck_assert_msg(strstr(p.err, says[_i]) != NULL || strstr(p.out, says[_i]) != NULL, "%s", p.err);
+    ck_assert_uint_eq(request_trap_count(trap), 0);
+    process_end(&p);
+    agent_stop(&agent);
+}
+END_TEST
+
 /* As many rows as there may be. */
 START_TEST(test_sixty_four_names)
 {
@@ -355,6 +382,7 @@ int main(void)
     tcase_add_test(t, test_weights);
     tcase_add_test(t, test_lists_of_other_tools);
     tcase_add_test(t, test_each_name_has_its_ledger);
+    tcase_add_loop_test(t, test_no_request_escapes_the_policy, 0, 2);
     tcase_add_test(t, test_sixty_four_names);
     suite_add_tcase(s, t);
     return check_main(s);
