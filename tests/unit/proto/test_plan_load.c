@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --warmup, --on-full, --max-connections, --closed-loop, --think. */
+/* --warmup, --on-full, --max-connections, --closed-loop, --think, and the parts of agents. */
 #include <stdio.h>
 #include <string.h>
 
@@ -185,6 +185,28 @@ START_TEST(test_growth_below_the_default_is_refused)
 }
 END_TEST
 
+START_TEST(test_parts_from_the_wire_are_checked)
+{
+    static const struct plan_part bad[] = {
+        {0, 0, 1, 4, 1, 0}, {2, 2, 1, 4, 1, 0},       {2, 1, 2, 4, 1, 0},
+        {2, 0, 0, 4, 1, 0}, {1, 0, 1, 4, 0, 0},       {1, 0, 1, 4, 5, 0},
+        {1, 0, 1, 0, 0, 0}, {1, 0, 1, 1 << 30, 1, 0}, {1, 0, 1, 999, 257, 0},
+        {1, 0, 1, 4, 1, 3}, {1, 0, 1, 4, 1, 1 << 30}};
+    struct errmsg msg;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        msg.text[0] = '\0';
+        ck_assert_int_eq(plan_part_check(&bad[i], &msg), ERR_INVALID);
+        ck_assert_ptr_nonnull(strstr(msg.text, "accepted is"));
+    }
+    struct plan_part good = {3, 1, 2, 8, 4, 0};
+    ck_assert_int_eq(plan_part_check(&good, &msg), ERR_OK);
+    ck_assert_uint_eq(plan_part_most(&good), 8);
+    good.max_connections = 9;
+    ck_assert_int_eq(plan_part_check(&good, &msg), ERR_OK);
+    ck_assert_uint_eq(plan_part_most(&good), 9);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("plan_load");
@@ -196,6 +218,7 @@ int main(void)
     tcase_add_test(t, test_the_warmup_is_a_row);
     tcase_add_test(t, test_growth_is_split);
     tcase_add_test(t, test_growth_below_the_default_is_refused);
+    tcase_add_test(t, test_parts_from_the_wire_are_checked);
     suite_add_tcase(s, t);
     return check_main(s);
 }
