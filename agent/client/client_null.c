@@ -146,10 +146,12 @@ static uint64_t null_deadline(const void *self)
     if (n->stopped || n->n_attempted == 0)
         return NS_NEVER;
     uint64_t timeout = first_until(&n->flight);
-    uint64_t back = first_until(&n->away), thought = first_until(&n->thinking);
-    if (thought < back)
-        back = thought;
-    return n->quiet || timeout < back ? timeout : back;
+    if (n->quiet)
+        return timeout;
+    uint64_t back = first_until(&n->away);
+    if (n->n_thinking > 0 && first_until(&n->thinking) < back)
+        back = first_until(&n->thinking);
+    return timeout < back ? timeout : back;
 }
 
 /* The request leaves the flight and is reported; the slot is away afterwards. */

@@ -122,6 +122,8 @@ static void dispatch(struct engine *e, uint64_t now_ns, bool fresh)
 {
     if (!in_phase(e, ENGINE_SENDING) || e->dispatching)
         return;
+    if (e->pacer.closed && idle(e) == 0)
+        return; /* nothing is due before it can be sent */
     note_due(e, now_ns);
     e->dispatching = true;
     for (int n = 0; n < DISPATCH_MAX && idle(e) > 0; n++) {

@@ -70,18 +70,23 @@ static uint64_t advance_closed(struct pacer *p, uint64_t now_ns, uint64_t idle)
     return n;
 }
 
+/* Are there slots to be sent in front of dropped ones? If not, the dropped ones are behind us. */
+static bool keep_hole(struct pacer *p)
+{
+    if (pacer_backlog(p) > 0)
+        return p->open < p->due;
+    p->sent = p->open = p->due;
+    return false;
+}
+
 uint64_t pacer_advance(struct pacer *p, uint64_t now_ns, uint64_t idle)
 {
     if (p->closed)
         return advance_closed(p, now_ns, idle);
     if (now_ns < p->next_ns || p->next_ns == NS_NEVER)
         return 0;
+    bool hole = p->drop && keep_hole(p);
     uint64_t backlog = pacer_backlog(p);
-    bool hole = p->open < p->due;
-    if (hole && backlog == 0) {
-        p->sent = p->open = p->due;
-        hole = false;
-    }
     if (hole && idle > backlog)
         return 0; /* a prompt one has no place behind dropped ones: those in front are sent first */
     uint64_t until = schedule_due_until(&p->schedule, now_ns - p->t0_ns);

@@ -178,6 +178,10 @@ START_TEST(test_connections_body_method)
     refused("policy p.yml:2: max_connections 9, the plan asks this agent for 10");
     policy.max_connections = 10;
     accepted();
+    part.max_connections = 11; /* --on-full grow */
+    refused("policy p.yml:2: max_connections 10, the plan asks this agent for 11");
+    policy.max_connections = 11;
+    accepted();
     policy.max_body = 10;
     plan.body = body;
     plan.body_len = 11;
