@@ -85,6 +85,9 @@ START_TEST(test_descriptors)
            "agent a2: 961 connections need 1025 file descriptors, the limit here is 1024 "
            "(raise LimitNOFILE=");
     ck_assert_uint_eq(f.heard.agent, 1);
+    f.facts[1].part.connections = 10;
+    f.facts[1].part.max_connections = 961; /* --on-full grow may open as many */
+    expect(&f, 1, 0, "agent a2: 961 connections need 1025 file descriptors");
 }
 END_TEST
 
@@ -104,6 +107,9 @@ START_TEST(test_ports_of_addresses)
     fleet_init(&f, "http://192.0.2.1/");
     f.facts[2].part.connections = 30000;
     f.facts[2].fd_limit = 1000000;
+    expect(&f, 1, 0, "agent a3: 30000 connections to one address");
+    f.facts[2].part.connections = 10;
+    f.facts[2].part.max_connections = 30000;
     expect(&f, 1, 0, "agent a3: 30000 connections to one address");
 }
 END_TEST
