@@ -88,11 +88,12 @@ static void limit_line(FILE *out, const struct result *r, const struct result_ag
     if (c.limit_ns == 0 && c.unsent_dropped == 0)
         return;
     struct text_flow f = text_begin(out, "    limit");
-    if (share >= 0)
-        text_item(&f, "", "at the connection limit %.3g %% of the time,", share * 100);
-    text_item(&f, " ", "%" PRIu64 " requests waited", c.waited);
+    if (c.limit_ns > 0 && share >= 0)
+        text_item(&f, "", "at the connection limit %.3g %% of the time", share * 100);
+    if (c.waited > 0)
+        text_item(&f, ", ", "%" PRIu64 " requests waited", c.waited);
     if (c.unsent_dropped > 0)
-        text_item(&f, ", ", "%" PRIu64 " were dropped", c.unsent_dropped);
+        text_item(&f, ", ", "%" PRIu64 " requests dropped", c.unsent_dropped);
     text_end(&f);
 }
 

@@ -232,7 +232,6 @@ START_TEST(test_text_of_dropped_requests)
     struct series *s = snapshot_series(f.r->agents[1].total, 0, "");
     s->counters.scheduled += 150;
     s->counters.unsent_dropped = 150;
-    s->counters.limit_ns = 2 * NS_PER_SEC;
     report_fixture_finish(&f);
     check_text(&f, false, false, "dropped.txt");
 }
