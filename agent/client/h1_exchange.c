@@ -106,8 +106,7 @@ static void slot_write(struct slot *s)
 
 void slot_go_on(struct slot *s)
 {
-    timer_heap_cancel(&s->client->pauses, &s->pause);
-    s->holding = false;
+    slot_let_body_go(s);
     s->first_byte_ns = 0; /* of the response: what came was none */
     slot_write(s);
 }
@@ -228,6 +227,8 @@ static void slot_lost(struct slot *s, int error, uint64_t now_ns)
     } else if (may_retry(s, error)) {
         s->lost_error = error;
         conn_close(&s->conn);
+        if (s->holding)
+            slot_let_body_go(s);
         slot_move(s, SLOT_RETRYING);
         slot_connect(s, now_ns);
     } else {

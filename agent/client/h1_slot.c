@@ -51,11 +51,7 @@ void slot_move(struct slot *s, enum slot_state to)
     struct client_h1 *c = s->client;
     enum slot_state from = s->state;
     if ((states[from].next & (1u << to)) == 0)
-        abort();      /* a bug of ours, never the effect of foreign bytes */
-    if (s->holding) { /* BUSY until now */
-        timer_heap_cancel(&c->pauses, &s->pause);
-        s->holding = false;
-    }
+        abort(); /* a bug of ours, never the effect of foreign bytes */
     if (states[from].listed) {
         struct slot_list *list = list_of(s, from);
         TAILQ_REMOVE(list, s, link);
@@ -69,8 +65,16 @@ void slot_move(struct slot *s, enum slot_state to)
     }
 }
 
+void slot_let_body_go(struct slot *s)
+{
+    timer_heap_cancel(&s->client->pauses, &s->pause);
+    s->holding = false;
+}
+
 void slot_report(struct slot *s, struct client_result *r)
 {
+    if (s->holding)
+        slot_let_body_go(s);
     deadline_cancel(&s->deadline);
     if (s->connecting.list != NULL)
         deadline_cancel(&s->connecting);

@@ -136,6 +136,8 @@ struct client_h1 {
 bool slot_in_flight(const struct slot *s);
 /* Aborts on a move that the picture above does not have. */
 void slot_move(struct slot *s, enum slot_state to);
+/* The body is held back no more. Before a slot that holds it leaves BUSY. */
+void slot_let_body_go(struct slot *s);
 /* Completes r from the slot, and reports it; the slot is SETTLING. */
 void slot_report(struct slot *s, struct client_result *r);
 
