@@ -15,6 +15,7 @@ struct result {
     bool keep_alive;
     enum h1_error error;
     size_t used;
+    uint64_t head, body; /* bytes */
 };
 
 struct row {
@@ -239,7 +240,9 @@ static struct result run(const char *bytes, size_t len, bool head, bool eof,
     if (eof)
         (void)h1_response_eof(&r);
     free(copy);
-    return (struct result){r.state, r.status, r.keep_alive, r.error, done};
+    CHECK_MUST(r.state != H1_COMPLETE || r.head_bytes + r.body_bytes <= done);
+    return (struct result){r.state, r.status,     r.keep_alive, r.error,
+                           done,    r.head_bytes, r.body_bytes};
 }
 
 static size_t whole(void *arg)
@@ -264,8 +267,8 @@ static void check_same(const char *name, const struct result *a, const struct re
 {
     bool same = a->state == b->state && a->error == b->error;
     if (a->state == H1_COMPLETE)
-        same =
-            same && a->status == b->status && a->keep_alive == b->keep_alive && a->used == b->used;
+        same = same && a->status == b->status && a->keep_alive == b->keep_alive &&
+               a->used == b->used && a->head == b->head && a->body == b->body;
     ck_assert_msg(same, "%s: cut otherwise: state %d/%d status %d/%d error %d/%d used %zu/%zu",
                   name, (int)a->state, (int)b->state, a->status, b->status, (int)a->error,
                   (int)b->error, a->used, b->used);
