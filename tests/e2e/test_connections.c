@@ -88,6 +88,9 @@ START_TEST(test_connections_kept)
     /* A replacement may just have been on its way when the run ended. */
     uint64_t unknown = connections - (uint64_t)total(r, "connects");
     ck_assert_uint_le(unknown, kept[_i].most - kept[_i].least);
+    ck_assert_int_le(total(r, "reused"), REQUESTS - (int64_t)kept[_i].least);
+    ck_assert_int_ge(total(r, "reused"), REQUESTS - (int64_t)kept[_i].most);
+    ck_assert_int_eq(total(r, "head_bytes") + total(r, "body_bytes"), total(r, "bytes_in"));
     done(&p, r);
 }
 END_TEST
@@ -149,6 +152,26 @@ START_TEST(test_dead_port)
     ck_assert_int_le(attempts, 4 * 5);
     ck_assert_int_eq(total(r, "errors.connect"), 0);
     ck_assert(has_error(r, "connect: Connection refused"));
+    close(fd);
+    done(&p, r);
+}
+END_TEST
+
+/* What a request's own connection met counts for the condition on connecting. */
+START_TEST(test_dead_port_ends_the_run)
+{
+    struct process p;
+    char url[64];
+    int fd = somewhere(url);
+    const char *args[] = {"run", "-r",  "100",    "-d", "60",
+                          "-c",  "4",   "-t",     "1",  "--no-keepalive",
+                          "-T",  "500", "--json", url,  "--max-connect-failures=3",
+                          NULL};
+    uint64_t begin_ns = clock_mono_ns();
+    process_start(&p, "hammer-ctl", args);
+    json_t *r = report_wait(&p, 2, 99, WAIT_MS);
+    ck_assert_uint_lt(clock_mono_ns() - begin_ns, 15 * NS_PER_SEC);
+    ck_assert_int_ge(total(r, "errors.own_connect"), 4);
     close(fd);
     done(&p, r);
 }
@@ -274,6 +297,7 @@ int main(void)
     tcase_add_loop_test(t, test_connections_kept, 0, (int)(sizeof kept / sizeof kept[0]));
     tcase_add_test(t, test_closed_loop_without_keepalive);
     tcase_add_loop_test(t, test_dead_port, 0, 2);
+    tcase_add_test(t, test_dead_port_ends_the_run);
     tcase_add_test(t, test_refused_in_the_middle);
     tcase_add_loop_test(t, test_connect_timeout, 0, 2);
     tcase_add_loop_test(t, test_two_hosts, 0, (int)(sizeof hosts / sizeof hosts[0]));
