@@ -60,6 +60,7 @@ static void init_slots(struct client_h1 *c)
     c->sessions = mem_calloc(targets, sizeof *c->sessions);
     c->idle = mem_calloc(targets, sizeof *c->idle);
     c->turns = mem_calloc(targets, sizeof *c->turns);
+    c->reached = mem_calloc(targets, sizeof *c->reached);
     if (any_tls(c->env.targets))
         c->tls = mem_calloc(c->n_slots, sizeof *c->tls);
     timer_heap_init(&c->pauses, c->n_slots);
@@ -283,6 +284,7 @@ static void h1_fini(void *self)
     mem_free(c->sessions);
     mem_free(c->idle);
     mem_free(c->turns);
+    mem_free(c->reached);
     mem_free(c->tls);
     mem_free(c->slots);
     mem_free(c->buffer);

@@ -40,11 +40,15 @@ void slot_attempted(struct slot *s)
     s->attempted = true;
 }
 
-/* Nobody answers there: the others need not all find that out one after the other. */
+/* Nobody answers there: the others to that target need not all find that out one after the other.
+ */
 static void give_up_queued(struct client_h1 *c, const struct slot *failed)
 {
-    struct slot *s;
-    while ((s = TAILQ_FIRST(&c->lists[SLOT_QUEUED])) != NULL) {
+    struct slot *next;
+    for (struct slot *s = TAILQ_FIRST(&c->lists[SLOT_QUEUED]); s != NULL; s = next) {
+        next = TAILQ_NEXT(s, link);
+        if (s->aim != failed->aim)
+            continue;
         slot_attempted(s);
         s->failures = failed->failures;
         slot_move(s, SLOT_BACKOFF);
@@ -94,7 +98,7 @@ static void slot_connect_failed(struct slot *s, int error, uint64_t now_ns)
             slot_think(s, now_ns);
     }
     slot_back_off(s, now_ns);
-    if (!c->reached && is_the_addresses(fault_of(error)))
+    if (!c->reached[s->aim] && is_the_addresses(fault_of(error)))
         give_up_queued(c, s);
     h1_connect_queued(c, now_ns);
 }
@@ -154,7 +158,7 @@ static void slot_count(struct slot *s)
     if (s->conn.tls != NULL && c->env.shaken != NULL)
         c->env.shaken(c->env.arg, &s->conn.tls->handshake);
     c->traffic.connects++;
-    c->reached = true;
+    c->reached[s->aim] = true;
     slot_attempted(s);
     deadline_cancel(&s->connecting);
     s->walked = 0;

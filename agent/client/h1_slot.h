@@ -116,13 +116,13 @@ struct client_h1 {
     uint32_t n_attempted;
     uint32_t serve_max; /* responses on one connection; UINT32_MAX = no limit */
     uint32_t *turns;    /* by target: connections aimed at it so far */
+    bool *reached;      /* by target: some attempt to connect has succeeded */
     struct client_traffic traffic;
     struct sampling sampling;     /* which responses get a kernel stamp */
     struct h1_known known[2];     /* the second of HEAD */
     struct conn_tls *tls;         /* one a slot, or NULL */
     struct tls_session *sessions; /* one a target */
     bool impatient;               /* connecting has a limit of its own */
-    bool reached;                 /* some attempt to connect has succeeded */
     bool pulling;                 /* inside h1_connect_queued */
     bool quiet;                   /* nothing more is opened or repeated */
     bool stopped;

@@ -233,6 +233,31 @@ START_TEST(test_one_dead_target)
 }
 END_TEST
 
+/* That nobody answers at the first one says nothing of the second. */
+START_TEST(test_the_first_target_is_dead)
+{
+    static const struct hostile_step *const scripts[] = {good, good_too};
+    struct h1_rig_config cfg = {.connections = 400, .request = h1_rig_request("GET", "/", 0)};
+    struct hostile_server *dead = hostile_start(scripts, 1), *alive = hostile_start(&scripts[1], 1);
+    uint16_t dead_port = hostile_port(dead), port = hostile_port(alive);
+    struct target other = h1_rig_target(&port, 1);
+    struct h1_rig r;
+    hostile_stop(dead);
+    cfg.target = h1_rig_target(&dead_port, 1);
+    cfg.others = &other;
+    cfg.n_others = 1;
+    h1_rig_open(&r, &cfg);
+    h1_rig_wait(&r, &r.traffic.connects, 200);
+    ck_assert_uint_eq(r.ops->attempted(r.client), 400);
+    ck_assert_uint_ge(r.faults[FAULT_CONNECT], 1);
+    ck_assert_uint_le(r.faults[FAULT_CONNECT], 128); /* those in the queue did not try */
+    h1_rig_wait_idle(&r, 400);                       /* for whatever is asked for */
+    ck_assert_uint_eq(r.ops->connected(r.client), 200);
+    h1_rig_close(&r);
+    hostile_stop(alive);
+}
+END_TEST
+
 /* ---- think times ---- */
 
 #define THINK_MIN (500 * NS_PER_MS)
@@ -434,6 +459,7 @@ int main(void)
     tcase_add_test(t, test_cold_before_another_targets);
     tcase_add_test(t, test_the_longest_idle_is_given_up);
     tcase_add_loop_test(t, test_one_dead_target, 0, 2);
+    tcase_add_test(t, test_the_first_target_is_dead);
     tcase_add_test(t, test_think_time);
     tcase_add_test(t, test_slots_think_apart);
     tcase_add_test(t, test_lost_while_thinking);
