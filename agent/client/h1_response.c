@@ -48,6 +48,8 @@ static int on_headers_complete(llhttp_t *p)
     r->status = p->status_code;
     r->keep_alive = reusable(p);
     r->left = p->content_length;
+    if (r->tap != NULL && r->tap->fields != NULL && r->status >= 200)
+        h1_fields_end(r->tap->fields);
     if (no_body(r)) {
         r->phase = H1_PHASE_END;
     } else if ((p->flags & F_TRANSFER_ENCODING) && (p->flags & F_CHUNKED)) {
@@ -91,9 +93,57 @@ static const llhttp_settings_t settings = {
     .on_chunk_complete = on_chunk_complete,
 };
 
+/* ---- for a tap ---- */
+
+static int on_field(llhttp_t *p, const char *at, size_t len)
+{
+    const struct h1_response *r = p->data;
+    if (r->tap->fields != NULL && p->status_code >= 200)
+        h1_fields_name(r->tap->fields, at, len);
+    return 0;
+}
+
+static int on_value(llhttp_t *p, const char *at, size_t len)
+{
+    const struct h1_response *r = p->data;
+    if (r->tap->fields != NULL && p->status_code >= 200)
+        h1_fields_value(r->tap->fields, at, len);
+    return 0;
+}
+
+/* A value may be empty. */
+static int on_field_complete(llhttp_t *p)
+{
+    return on_value(p, "", 0);
+}
+
+static void show_body(const struct h1_response *r, const char *bytes, size_t len)
+{
+    if (r->tap != NULL && r->tap->body != NULL && len > 0)
+        r->tap->body(r->tap->arg, bytes, len);
+}
+
+/* Of a chunk: only chunked bodies go through the parser. */
+static int on_body(llhttp_t *p, const char *at, size_t len)
+{
+    show_body(p->data, at, len);
+    return 0;
+}
+
+static const llhttp_settings_t tapped_settings = {
+    .on_header_field = on_field,
+    .on_header_field_complete = on_field_complete,
+    .on_header_value = on_value,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+    .on_chunk_header = on_chunk_header,
+    .on_chunk_complete = on_chunk_complete,
+};
+
 static void start_parser(struct h1_response *r)
 {
-    llhttp_init(&r->parser, HTTP_RESPONSE, &settings);
+    llhttp_init(&r->parser, HTTP_RESPONSE, r->tap != NULL ? &tapped_settings : &settings);
     r->parser.data = r;
     /* Any digit is let through; judge() wants major 1. A higher minor version is read as 1.1 (RFC
      * 9110 section 2.5), which llhttp alone would refuse. */
@@ -112,6 +162,7 @@ static void start_head(struct h1_response *r)
 void h1_response_start(struct h1_response *r, bool head_method, struct h1_known *known)
 {
     r->known = known;
+    r->tap = NULL;
     r->status = 0;
     r->keep_alive = false;
     r->error = 0;
@@ -123,6 +174,14 @@ void h1_response_start(struct h1_response *r, bool head_method, struct h1_known 
     r->trailer = H1_TRAILER_START;
     r->extra = H1_HEADER_MAX;
     start_head(r);
+}
+
+void h1_response_tap(struct h1_response *r, const struct h1_tap *tap)
+{
+    r->tap = tap;
+    r->known = NULL; /* what is known hides its fields */
+    if (tap->fields != NULL)
+        h1_fields_start(tap->fields);
 }
 
 /* Runs the parser over the bytes; true = no error, *used bytes were taken. */
@@ -279,13 +338,14 @@ enum h1_state h1_response_skip(struct h1_response *r, uint64_t n)
 
 uint64_t h1_response_skippable(const struct h1_response *r)
 {
-    return r->phase == H1_PHASE_BODY || r->phase == H1_PHASE_UNTIL_EOF ? r->left : 0;
+    bool body = r->phase == H1_PHASE_BODY || r->phase == H1_PHASE_UNTIL_EOF;
+    return body && (r->tap == NULL || r->tap->body == NULL) ? r->left : 0;
 }
 
 static size_t feed_body(struct h1_response *r, char *bytes, size_t len)
 {
-    (void)bytes;
     size_t used = len < r->left ? len : (size_t)r->left;
+    show_body(r, bytes, used);
     h1_response_skip(r, used);
     return used;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "agent/client/client_h1.h"
+#include "agent/client/h1_fields.h"
 #include "agent/client/h1_head.h"
 #include "agent/client/h1_trailer.h"
 
@@ -19,7 +20,8 @@
  * (h1_response_skippable).
  *
  * Servers send the same header block again and again. A struct h1_known remembers the last one and
- * what it meant: bytes that begin with the same block need no parser.
+ * what it meant: bytes that begin with the same block need no parser. A response that is tapped has
+ * its fields and its body looked at on their way; then nothing is looked up and nothing skipped.
  *
  * Limits, exact to the byte: the final header block H1_HEADER_MAX; 1xx header blocks, trailers and
  * what chunk lines have beyond H1_CHUNK_LINE_FREE bytes each, together H1_HEADER_MAX.
@@ -56,6 +58,13 @@ struct h1_known {
     char bytes[H1_KNOWN_MAX];
 };
 
+/* Who looks at a response beside its framing; either may be missing. */
+struct h1_tap {
+    struct h1_fields *fields;                               /* of the final header block */
+    void (*body)(void *arg, const char *bytes, size_t len); /* without what frames its chunks */
+    void *arg;
+};
+
 struct h1_response {
     int status;
     bool keep_alive; /* the connection can carry another request (RFC 9112 section 9.3) */
@@ -66,7 +75,8 @@ struct h1_response {
     uint64_t head_bytes, body_bytes;
     /* Private below. */
     struct h1_known *known;
-    llhttp_t parser; /* set up when the first bytes are not known */
+    const struct h1_tap *tap; /* NULL = nobody looks */
+    llhttp_t parser;          /* set up when the first bytes are not known */
     enum h1_state state;
     enum h1_phase phase;
     struct h1_head head;
@@ -81,6 +91,8 @@ struct h1_response {
 /* Before the first byte of each response. known: NULL, or where to look header blocks up; always
  * the same for the same head_method. */
 void h1_response_start(struct h1_response *r, bool head_method, struct h1_known *known);
+/* After that, for this response; the tap outlives it. */
+void h1_response_tap(struct h1_response *r, const struct h1_tap *tap);
 /* Takes bytes up to the end of the response at most; *used says how many. The bytes may be changed
  * (they are looked at only once). After COMPLETE or BROKEN nothing is taken. */
 enum h1_state h1_response_feed(struct h1_response *r, char *bytes, size_t len, size_t *used);
