@@ -153,5 +153,7 @@ enum err plan_copy(struct plan *to, const struct plan *from)
     to->source_ip = copy_list(&from->source_ip);
     to->unix_socket = mem_strdup(from->unix_socket);
     to->proxy = mem_strdup(from->proxy);
+    to->expect_status = mem_strdup(from->expect_status);
+    to->expect_body = mem_strdup(from->expect_body);
     return ERR_OK;
 }

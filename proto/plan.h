@@ -42,6 +42,7 @@
 #define PLAN_ENV_MAX         64
 #define PLAN_ENV_BYTES       (64u << 10) /* of one variable */
 #define PLAN_GIVEN_MAX       256
+#define PLAN_FOLLOW_MAX      50
 
 /* The oldest version of TLS to be spoken; 0 = not given: 1.2. */
 enum plan_tls {
@@ -137,6 +138,10 @@ struct plan {
     char *unix_socket;                /* NULL = over the network */
     char *proxy;                      /* "http://HOST:PORT"; NULL = none */
     uint64_t dns_refresh_ns; /* names are looked up again so often; 0 = only before the start */
+    char *expect_status;     /* NULL = any status will do */
+    char *expect_body;       /* NULL = any body will do */
+    uint32_t follow;         /* redirects in a row at most; 0 = none is followed */
+    bool cookies;            /* each connection keeps and sends them */
     bool name_entries;       /* those without a name get "METHOD /path"; not shipped */
     uint32_t order;          /* enum plan_order */
     bool no_templates, chunked, expect_continue; /* of every request */
@@ -261,6 +266,10 @@ const char *plan_on_full_name(const struct plan *p); /* "wait" "grow" "drop" */
 enum err plan_check_connections(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 /* Requests that a connection carries at most, by the plan's options; 0 = no limit. */
 uint32_t plan_per_connection(const struct plan *p);
+
+/* --- responses ------------------------------------------------------------------------------- */
+
+enum err plan_check_responses(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 
 /* --- stages ---------------------------------------------------------------------------------- */
 

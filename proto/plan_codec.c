@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "proto/expect.h"
 #include "proto/plan.h"
 #include "proto/plan_route.h"
 #include "proto/plan_wire.h"
@@ -26,6 +27,8 @@ enum plan_key {
     PLAN_SOURCE_IP,
     PLAN_UNIX_SOCKET,
     PLAN_PROXY,
+    PLAN_EXPECT_STATUS,
+    PLAN_EXPECT_BODY,
     PLAN_ENV = 20,
     PLAN_GIVEN
 };
@@ -76,6 +79,8 @@ static const struct wire_field scalars[] = {
     LATER(44, WIRE_BOOL, ipv4),
     LATER(45, WIRE_BOOL, ipv6),
     LATER(46, WIRE_U64, dns_refresh_ns),
+    LATER(50, WIRE_U32, follow),
+    LATER(51, WIRE_BOOL, cookies),
     LATER(60, WIRE_BOOL, phases),
 };
 
@@ -127,6 +132,8 @@ static const struct member members[] = {
     LIST(PLAN_SOURCE_IP, source_ip, PLAN_ROUTE_TEXT, PLAN_SOURCES_MAX),
     TEXT(PLAN_UNIX_SOCKET, unix_socket, PLAN_UNIX_MAX),
     TEXT(PLAN_PROXY, proxy, PLAN_URL_MAX),
+    TEXT(PLAN_EXPECT_STATUS, expect_status, EXPECT_STATUS_TEXT),
+    TEXT(PLAN_EXPECT_BODY, expect_body, EXPECT_BODY_TEXT),
     LIST(PLAN_GIVEN, given, OPTION_GIVEN_TEXT, PLAN_GIVEN_MAX),
 };
 

@@ -373,6 +373,38 @@ static const struct option_row rows[] = {
      .meta = "TIME",
      .text = "look names up again so often, for connections that are opened from then on; a bare "
              "number is seconds, 0 = never (default: 0)"},
+    {.name = "expect-status",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(expect_status),
+     .accepted = "status codes from 100 to 599 such as 200,204 or 2xx or 200-299, with commas "
+                 "between",
+     .meta = "LIST",
+     .text = "responses with another status count as unexpected: 200,204 or 2xx or 200-299"},
+    {.name = "expect-body",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(expect_body),
+     .accepted = "a POSIX extended regular expression, sha256: and 64 hexadecimal digits, or =TEXT",
+     .meta = "REGEX",
+     .text =
+         "responses whose body does not match count as unexpected: a POSIX extended regular "
+         "expression found in its first 1 MiB, sha256:HEX of all of it, or =TEXT, exactly that"},
+    {.name = "follow",
+     .aliases = "",
+     .type = OPTION_U32,
+     AT(follow),
+     .min = 0,
+     .max = PLAN_FOLLOW_MAX,
+     .meta = "N",
+     .text = "follow up to N redirects in a row, to hosts that the plan names; the request's due "
+             "time and timeout stay those of the first (default: 0)"},
+    {.name = "cookies",
+     .aliases = "",
+     .type = OPTION_FLAG,
+     AT(cookies),
+     .text = "each connection keeps the cookies that it is given, as one browser would, and sends "
+             "them back"},
     {.name = "insecure",
      .aliases = "-k",
      .type = OPTION_FLAG,

@@ -132,7 +132,7 @@ enum err plan_validate(const struct plan *p, struct errmsg *msg)
         plan_check_stages,   plan_check_arrivals,    plan_check_load,
         check_end,           check_threads,          plan_check_names,
         check_spin,          check_quantum,          plan_tls_check,
-        plan_check_routes,   plan_check_connections,
+        plan_check_routes,   plan_check_connections, plan_check_responses,
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         enum err e = checks[i](p, msg);
