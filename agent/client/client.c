@@ -27,6 +27,14 @@ static const char *const fault_names[FAULTS] = {
     [FAULT_EXTRA_BYTES] = "connection replaced",
     [FAULT_POLICY] = "policy",
     [FAULT_TLS] = "tls handshake",
+    [FAULT_REDIRECT] = "redirect",
+};
+
+static const char *const redirect_errors[REDIRECT_ERRORS] = {
+    [REDIRECT_FINE] = "followed",
+    [REDIRECT_ELSEWHERE] = "to another host, not followed",
+    [REDIRECT_MANY] = "more in a row than --follow allows",
+    [REDIRECT_BAD] = "without a Location to follow",
 };
 
 static const char *const h1_errors[H1_ERRORS] = {
@@ -79,6 +87,8 @@ void fault_text(enum client_fault f, int code, char *buf, size_t cap)
     const char *why;
     if (f == FAULT_EXTRA_BYTES)
         why = h1_errors[H1_EXTRA_BYTES];
+    else if (f == FAULT_REDIRECT)
+        why = redirect_errors[code];
     else if (f == FAULT_POLICY)
         why = "the address is not allowed";
     else

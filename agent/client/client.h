@@ -49,14 +49,23 @@ enum client_fault {    /* about connections, outside the ledger */
                         */
     FAULT_POLICY,      /* the target's guard forbids the address: the run must end. Text only */
     FAULT_TLS,         /* a handshake failed: code of tls_error.h */
+    FAULT_REDIRECT,    /* one was not followed: enum redirect_error. Text only */
     FAULTS
+};
+
+enum redirect_error {
+    REDIRECT_FINE,
+    REDIRECT_ELSEWHERE, /* the plan has no such host */
+    REDIRECT_MANY,      /* more in a row than client_rules.follow */
+    REDIRECT_BAD,       /* no Location, or one that leads nowhere */
+    REDIRECT_ERRORS
 };
 
 struct client_result {
     enum outcome outcome;
     int status;   /* HTTP status of a complete response, else 0 */
-    int error;    /* errno, or enum h1_error for OUTCOME_PROTOCOL, or a code of tls_error.h, 0 = end
-                     of file / none */
+    int error;    /* with OUTCOME_OK: EXPECT_MET, or see expectation.h; errno, or enum h1_error for
+                     OUTCOME_PROTOCOL, or a code of tls_error.h, 0 = end    of file / none */
     uint64_t tag; /* as submitted */
     uint64_t due_ns;    /* as submitted, monotonic */
     uint64_t sent_ns;   /* just before the first byte was handed to the kernel (last attempt), or
@@ -75,7 +84,7 @@ struct client_result {
 /* What happened on a connection, counted by the recorder. */
 struct client_traffic {
     uint64_t bytes_in, bytes_out, connects, retries;
-    uint64_t reused, head_bytes, body_bytes; /* see counters.h */
+    uint64_t reused, head_bytes, body_bytes, redirects; /* see counters.h */
 };
 
 /* How connections are opened and used; zeroed = all are opened before the start and kept. */
@@ -87,6 +96,11 @@ struct client_rules {
     uint64_t connect_timeout_ns;         /* 0 = timeout_ns */
     uint64_t think_min_ns, think_max_ns; /* between a response and the connection's next request */
     uint64_t seed;                       /* of what is random */
+    const char *expect_status;           /* as the option has it, NULL = any will do; borrowed */
+    const char *expect_body;             /* the same */
+    uint32_t follow;                     /* so many redirects in a row, to env.requests' origins */
+    bool cookies;                        /* each slot keeps and sends them */
+    bool proxy;                          /* http requests go to a proxy, with the whole URL */
     bool phases;                         /* results carry the instants of the phases */
 };
 
@@ -103,6 +117,9 @@ struct client_env {
     void (*lost)(void *arg, uint64_t now_ns);  /* idle just shrank, and nothing was submitted */
     void (*fault)(void *arg, enum client_fault f, int code);
     void (*shaken)(void *arg, const struct conn_handshake *h); /* a handshake succeeded */
+    /* Once, with the first complete response: how long its body is, its Server field ("" = none).
+     */
+    void (*first)(void *arg, uint64_t done_ns, uint64_t body_bytes, const char *server);
     /* With client_rules.phases: a TCP connection is established, so long after connect(). */
     void (*opened)(void *arg, uint64_t took_ns);
 };

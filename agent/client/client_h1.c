@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/client/h1_slot.h"
+#include "agent/client/h1_watch.h"
 #include "common/clock.h"
 #include "common/mem.h"
 
@@ -89,7 +90,7 @@ static enum err h1_init(void *self, const struct client_env *env, struct errmsg 
     sampling_init(&c->sampling);
     init_rules(c);
     init_slots(c);
-    return ERR_OK;
+    return h1_watch_init(c, msg);
 }
 
 static void h1_open(void *self, uint64_t now_ns)
@@ -249,6 +250,7 @@ static void h1_traffic(void *self, struct client_traffic *into)
     into->reused += own->reused;
     into->head_bytes += own->head_bytes;
     into->body_bytes += own->body_bytes;
+    into->redirects += own->redirects;
     *own = (struct client_traffic){0};
 }
 
@@ -281,6 +283,7 @@ static void h1_fini(void *self)
     for (size_t i = 0; c->sessions != NULL && i < c->env.targets->n; i++)
         tls_session_clear(&c->sessions[i]);
     timer_heap_clear(&c->pauses);
+    h1_watch_clear(c);
     mem_free(c->sessions);
     mem_free(c->idle);
     mem_free(c->turns);

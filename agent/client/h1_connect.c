@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "agent/client/h1_slot.h"
+#include "agent/client/h1_watch.h"
 #include "agent/client/tls_error.h"
 #include "common/clock.h"
 
@@ -167,6 +168,17 @@ static void slot_count(struct slot *s)
     s->addr++; /* the next connection takes the next address */
 }
 
+/* The time of a hop is that of the request which it is part of. */
+static void slot_retry(struct slot *s, uint64_t now_ns)
+{
+    if (!slot_hops(s)) {
+        slot_start(s, now_ns);
+        return;
+    }
+    s->attempts++;
+    slot_send(s, now_ns);
+}
+
 static void slot_use(struct slot *s, uint64_t now_ns)
 {
     struct client_h1 *c = s->client;
@@ -178,7 +190,7 @@ static void slot_use(struct slot *s, uint64_t now_ns)
     }
     if (s->state == SLOT_RETRYING) {
         c->traffic.retries++;
-        slot_start(s, now_ns);
+        slot_retry(s, now_ns);
     } else {
         slot_send(s, now_ns);
     }

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "agent/client/h1_slot.h"
+#include "agent/client/h1_watch.h"
 #include "agent/client/tls_error.h"
 #include "common/clock.h"
 
@@ -64,6 +65,11 @@ static void slot_complete(struct slot *s, uint64_t now_ns, uint64_t receive_ns, 
     c->traffic.head_bytes += s->response.head_bytes;
     c->traffic.body_bytes += s->response.body_bytes;
     reuse = reuse && s->served < c->serve_max;
+    if (c->watching) {
+        if (slot_follow(s, reuse, now_ns))
+            return;
+        r.error = slot_judge(s, now_ns);
+    }
     if (!reuse)
         conn_close(&s->conn);
     slot_report(s, &r);
@@ -85,6 +91,8 @@ static void slot_write(struct slot *s)
 {
     struct request_bytes r; /* made again for each send: one buffer does for all slots */
     request_render(s->request, s->tag, s->client->scratch, &r);
+    if (s->edited)
+        slot_edit(s, &r);
     s->len = r.len;
     size_t until = s->holding ? r.head_len : r.len;
     if (s->written >= until)
@@ -125,6 +133,8 @@ static inline void hand_over(struct slot *s, uint64_t now_ns)
     slot_move(s, SLOT_BUSY);
     bool head = s->request->head_method;
     h1_response_start(&s->response, head, &c->known[head]);
+    if (c->watching)
+        slot_watch(s);
     s->written = 0;
     s->len = SIZE_MAX; /* until it is rendered */
     s->answered = false;

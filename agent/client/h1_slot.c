@@ -28,7 +28,9 @@ static const struct {
                    CONNECTED},
     [SLOT_OPENING] = {.next = BIT(BUSY) | BIT(UNOPENED) | BIT(SETTLING), IN_FLIGHT},
     [SLOT_UNOPENED] = {.next = BIT(SETTLING), .listed = true, IN_FLIGHT},
-    [SLOT_BUSY] = {.next = BIT(SETTLING) | BIT(RETRYING), CONNECTED, IN_FLIGHT},
+    [SLOT_BUSY] = {.next = BIT(SETTLING) | BIT(RETRYING) | BIT(BUSY) | BIT(OPENING),
+                   CONNECTED,
+                   IN_FLIGHT},
     [SLOT_RETRYING] = {.next = BIT(BUSY) | BIT(SETTLING), IN_FLIGHT},
     [SLOT_SETTLING] = {.next = BIT(IDLE) | BIT(THINKING) | BIT(CONNECTING) | BIT(BACKOFF) |
                                BIT(COLD) | BIT(CLOSED)},

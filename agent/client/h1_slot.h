@@ -26,7 +26,7 @@
  *              v                 v                   BUSY <--> RETRYING |  THINKING
  *             COLD <-------------+                   ^  |               |    ^
  *              |                                     |  v               |    |
- *              +-- submit --> OPENING ---------------+ SETTLING --------+----+
+ *              +-- submit --> OPENING <------------->+ SETTLING --------+----+
  *                               |  ^                    ^   to COLD, CONNECTING, BACKOFF
  *                               v  +-- IDLE of another  |   without one that is kept
  *                             UNOPENED   target ------->+
@@ -36,7 +36,8 @@
  * RETRYING are in flight: connecting with the request kept. UNOPENED could not even begin to: that
  * is told on the next turn, because submit completes nothing. SETTLING is a slot whose request's
  * result is being reported: neither busy nor idle. QUEUED waits for its turn to connect. BACKOFF
- * waits after a failure, or for the end of a think time. An idle or thinking connection that is
+ * waits after a failure, or for the end of a think time. A redirect leads from BUSY to BUSY, or to
+ * OPENING where it needs another connection. An idle or thinking connection that is
  * lost leads to CONNECTING, BACKOFF or COLD. Everything ends in CLOSED.
  */
 enum slot_state {
@@ -65,6 +66,7 @@ enum slot_count {
 };
 
 struct client_h1;
+struct h1_watching;
 
 #define H1_READ_BUFFER (256u << 10)
 
@@ -95,6 +97,7 @@ struct slot {
     uint64_t connect_ns; /* with phases, until TCP is connected: since when; else 0 */
     size_t written, len; /* of its bytes */
     uint32_t attempts;
+    bool edited;     /* what is sent is not as it was rendered: h1_watch.h */
     bool holding;    /* the body waits for a 100, or for the end of `pause` */
     bool answered;   /* a byte of the response has come */
     int write_error; /* errno of a failed send, handled on the next turn */
@@ -122,6 +125,9 @@ struct client_h1 {
     struct h1_known known[2];     /* the second of HEAD */
     struct conn_tls *tls;         /* one a slot, or NULL */
     struct tls_session *sessions; /* one a target */
+    struct h1_watching *watch;    /* h1_watch.h */
+    bool watching;                /* responses are looked at */
+    bool first_told;              /* so is the first of them */
     bool impatient;               /* connecting has a limit of its own */
     bool pulling;                 /* inside h1_connect_queued */
     bool quiet;                   /* nothing more is opened or repeated */

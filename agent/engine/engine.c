@@ -184,7 +184,7 @@ static void on_fault(void *arg, enum client_fault f, int code)
     struct engine *e = arg;
     if (e->discard)
         return;
-    if (f != FAULT_EXTRA_BYTES) { /* that one is about an open connection */
+    if (f != FAULT_EXTRA_BYTES && f != FAULT_REDIRECT) { /* those are about an open connection */
         e->fault = (int)f;
         e->fault_code = code;
     }
@@ -197,6 +197,13 @@ static void on_shaken(void *arg, const struct conn_handshake *h)
     struct engine *e = arg;
     if (!e->discard)
         recorder_handshake(e->cfg.recorder, h);
+}
+
+static void on_first(void *arg, uint64_t done_ns, uint64_t body_bytes, const char *server)
+{
+    struct engine *e = arg;
+    if (!e->discard)
+        recorder_first(e->cfg.recorder, done_ns, body_bytes, server);
 }
 
 static void on_opened(void *arg, uint64_t took_ns)
@@ -218,6 +225,7 @@ enum err engine_new(const struct engine_config *cfg, struct engine **out, struct
     e->cfg.env.fault = on_fault;
     e->cfg.env.shaken = on_shaken;
     e->cfg.env.opened = on_opened;
+    e->cfg.env.first = on_first;
     e->fault = -1;
     e->series = recorder_series(cfg->recorder);
     e->own_row = e->series->warmup != UINT32_MAX ? e->series->warmup : 0;

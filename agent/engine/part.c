@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/client/expectation.h"
 #include "agent/engine/recorder.h"
 #include "common/clock.h"
 
@@ -39,7 +40,9 @@ static void add_health(const struct part *p, struct snapshot *s)
 
 static void error_text(const struct part_error *row, char *buf, size_t cap)
 {
-    if (row->source >= PART_ERROR_FAULT)
+    if (row->source == PART_ERROR_EXPECT)
+        expectation_text(row->code, buf, cap);
+    else if (row->source >= PART_ERROR_FAULT)
         fault_text((enum client_fault)(row->source - PART_ERROR_FAULT), row->code, buf, cap);
     else
         outcome_text((enum outcome)row->source, row->code, buf, cap);
@@ -100,6 +103,8 @@ enum err part_add_to(const struct part *p, struct snapshot *s)
         s->status[code] += p->status[code];
     add_errors(p, s);
     add_suites(p, s);
+    if (p->first_ns != 0)
+        snapshot_note_first(s, p->first_ns, p->document_bytes, p->server);
     add_health(p, s);
     return ERR_OK;
 }

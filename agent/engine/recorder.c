@@ -2,8 +2,10 @@
 #include "agent/engine/recorder.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "agent/client/expectation.h"
 #include "agent/engine/pacer.h"
 #include "common/clock.h"
 #include "common/mem.h"
@@ -164,6 +166,13 @@ static void completed_once(struct part *p, const struct client_result *res)
         phases(p, res);
 }
 
+static void unexpected(struct recorder *r, uint32_t row, int what)
+{
+    r->rows[row].counters.unexpected++;
+    if (row != r->warmup)
+        note_error(r->now, PART_ERROR_EXPECT, what);
+}
+
 static void completed(struct recorder *r, uint32_t row, const struct client_result *res)
 {
     struct part_row *q = &r->rows[row];
@@ -182,6 +191,8 @@ static void completed(struct recorder *r, uint32_t row, const struct client_resu
     hist_rec_record(&q->uncorrected, clock_elapsed(res->sent_ns, res->done_ns));
     if (row != r->warmup)
         completed_once(r->now, res);
+    if (res->error != EXPECT_MET)
+        unexpected(r, row, res->error);
 }
 
 /* The counter of each way not to complete. */
@@ -220,8 +231,8 @@ static const size_t fault_counter[FAULTS] = {
 
 void recorder_fault(struct recorder *r, enum client_fault f, int code)
 {
-    if (f != FAULT_EXTRA_BYTES &&
-        f != FAULT_POLICY) /* neither ours nor a connection attempt: a text only */
+    if (f != FAULT_EXTRA_BYTES && f != FAULT_POLICY &&
+        f != FAULT_REDIRECT) /* neither ours nor a connection attempt: a text only */
         count(&r->rows[0].counters, fault_counter[f], 1);
     note_error(r->now, PART_ERROR_FAULT + (int)f, code);
 }
@@ -249,6 +260,14 @@ void recorder_handshake(struct recorder *r, const struct conn_handshake *h)
     note_suite(p, h);
 }
 
+void recorder_first(struct recorder *r, uint64_t done_ns, uint64_t body_bytes, const char *server)
+{
+    struct part *p = r->now;
+    p->first_ns = done_ns;
+    p->document_bytes = body_bytes;
+    snprintf(p->server, sizeof p->server, "%s", server);
+}
+
 void recorder_connect(struct recorder *r, uint64_t took_ns)
 {
     hist_rec_record(&r->now->hists[HIST_CONNECT], took_ns);
@@ -264,6 +283,7 @@ void recorder_traffic(struct recorder *r, uint32_t row, const struct client_traf
     c->reused += t->reused;
     c->head_bytes += t->head_bytes;
     c->body_bytes += t->body_bytes;
+    c->redirects += t->redirects;
 }
 
 void recorder_limit(struct recorder *r, uint32_t row, uint64_t ns)

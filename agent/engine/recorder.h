@@ -29,7 +29,8 @@ struct part_error {
     int code;
     uint64_t count;
 };
-#define PART_ERROR_FAULT 100
+#define PART_ERROR_FAULT  100
+#define PART_ERROR_EXPECT 200 /* a complete response that is not as expected */
 
 /* Connections by what their handshakes agreed on; the texts are static. */
 #define RECORDER_SUITES 8
@@ -65,6 +66,10 @@ struct part {
     uint32_t n_errors;
     struct part_error errors[RECORDER_ERRORS];
     uint64_t errors_other;
+    uint64_t first_ns; /* monotonic, after t0 once it is sent away: when the worker's first response
+                          was complete; 0 = not in this part */
+    uint64_t document_bytes;
+    char server[SNAPSHOT_SERVER];
     uint32_t n_suites;
     struct part_suite suites[RECORDER_SUITES];
     struct hist_rec hists[HIST_KINDS]; /* all kinds but the two clocks, which each row has */
@@ -94,6 +99,8 @@ void recorder_sent(struct recorder *r, uint32_t row, uint64_t due_ns, uint64_t s
 void recorder_result(struct recorder *r, uint32_t row, const struct client_result *res);
 void recorder_handshake(struct recorder *r, const struct conn_handshake *h);
 void recorder_connect(struct recorder *r, uint64_t took_ns);
+/* The worker's first response. */
+void recorder_first(struct recorder *r, uint64_t done_ns, uint64_t body_bytes, const char *server);
 void recorder_fault(struct recorder *r, enum client_fault f, int code);
 /* Connections opened in the warm-up count in row 0, for they serve all that follows. */
 void recorder_traffic(struct recorder *r, uint32_t row, const struct client_traffic *t);

@@ -109,6 +109,8 @@ static void post_part(struct worker *w, struct part *p, uint64_t last_interval, 
     p->last_interval = last_interval;
     p->from_ns = w->first_interval * w->cfg.interval_ns;
     p->to_ns = to_ns;
+    if (p->first_ns != 0)
+        p->first_ns = clock_elapsed(w->t0_ns, p->first_ns);
     p->backlog = engine_backlog(w->engine);
     p->in_flight = engine_in_flight(w->engine);
     fill_usage(w, p);

@@ -18,6 +18,11 @@ struct client_rules run_rules(const struct plan *p, const struct plan_part *part
         .think_min_ns = p->think_min_ns,
         .think_max_ns = p->think_max_ns,
         .seed = p->seed ^ who << 16,
+        .expect_status = p->expect_status,
+        .expect_body = p->expect_body,
+        .follow = p->follow,
+        .cookies = p->cookies,
+        .proxy = p->proxy != NULL,
         .phases = p->phases,
     };
 }
