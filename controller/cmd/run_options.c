@@ -468,14 +468,16 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
     enum err e = load_secrets(o, msg);
     if (e == ERR_OK)
         e = run_requests_settle(o, rest, n_rest, msg);
+    if (e == ERR_OK)
+        e = plan_settle_rate(&o->plan, 1, msg); /* enough for the checks, which come first */
+    if (e == ERR_OK)
+        e = plan_check(&o->plan, msg);
     if (e == ERR_OK && o->agents != NULL && o->local_set)
         e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
     if (e == ERR_OK && o->agents != NULL)
         e = run_options_agents(o, inv, msg);
     if (e == ERR_OK)
         e = plan_settle_rate(&o->plan, o->agents != NULL ? weights_of(inv) : o->local, msg);
-    if (e == ERR_OK)
-        e = plan_check(&o->plan, msg);
     o->plan.phases = o->spectrum;
     if (e == ERR_OK)
         e = load_conditions(o, msg);

@@ -503,6 +503,8 @@ static void check_stopped(const struct world *w)
 {
     uint64_t t0 = coordinator_t0(w->coordinator), noticed = w->fault_ns > t0 ? w->fault_ns : t0;
     uint64_t answer = w->plan.timeout_ns + 5500 * NS_PER_MS; /* time to drain, to answer */
+    if (w->loss_ppm > 0) /* and to say it again, whatever was lost of it */
+        answer += 6 * NS_PER_SEC;
     if (w->fault == FAULT_FREEZE || w->fault == FAULT_KILL)
         noticed += 14 * NS_PER_SEC;
     ck_assert_msg(w->finished_ns < noticed + answer, "finished %llu ms after the loss",
