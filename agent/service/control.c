@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 
-#define RETRY_NS (50 * NS_PER_MS) /* when the link could not take a snapshot */
+#define RETRY_NS (10 * NS_PER_MS) /* when the link could not take a snapshot */
 #define GRACE_NS (1 * NS_PER_SEC) /* the workers' lease outlives ours: they act when we hang */
 #define ANY_RUN  (SM_BIT(AGENT_IDLE) | SM_BIT(AGENT_DRAINING) | SM_BIT(AGENT_ENDED))
 

@@ -26,7 +26,8 @@
 #define ORPHAN_NS   (10 * NS_PER_SEC) /* a spawned agent nobody talks to */
 #define SHUTDOWN_NS ((ENDPOINT_SHUTDOWN_MS - FAREWELL_MS) * NS_PER_MS - 200 * NS_PER_MS)
 #define LEASE_NS    (10 * NS_PER_SEC)
-#define RETRY_NS    (50 * NS_PER_MS) /* a link that was full is asked again */
+#define RETRY_NS    (10 * NS_PER_MS) /* a link that was full is asked again */
+#define BULK_QUEUED 8 /* snapshots wait in the outbox, not before a PONG in the link */
 
 struct conn {
     LIST_ENTRY(conn) entry;
@@ -104,15 +105,25 @@ static void conn_drop(struct conn *c, uint64_t flush_ms)
 
 /* --- what control asks for ------------------------------------------------------------------ */
 
+static enum err send_now(struct link *l, const struct msg *m)
+{
+    uint8_t *frame;
+    size_t len;
+    bool bulk = m->type == MSG_SNAPSHOT || m->type == MSG_FINAL;
+    if (bulk && link_queued(l) >= BULK_QUEUED)
+        return ERR_BUSY;
+    enum err e = msg_encode(m, &frame, &len);
+    if (e != ERR_OK)
+        return e;
+    e = link_send(l, frame, len);
+    mem_free(frame);
+    return e;
+}
+
 static bool on_send(void *arg, void *conn, const struct msg *m)
 {
     struct conn *c = conn;
-    uint8_t *frame;
-    size_t len;
-    if (msg_encode(m, &frame, &len) != ERR_OK)
-        return false;
-    enum err e = link_send(c->link, frame, len);
-    mem_free(frame);
+    enum err e = send_now(c->link, m);
     if (e != ERR_OK)
         loop_timer_at(((struct endpoint *)arg)->timer, clock_mono_ns() + RETRY_NS);
     return e == ERR_OK;
