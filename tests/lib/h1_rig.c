@@ -120,6 +120,15 @@ static void on_opened(void *arg, uint64_t took_ns)
     r->opened_ns = took_ns;
 }
 
+static void on_first(void *arg, uint64_t done_ns, uint64_t body_bytes, const char *server)
+{
+    struct h1_rig *r = arg;
+    MUST(r->started && r->firsts == 0 && done_ns > 0);
+    r->firsts++;
+    r->document_bytes = body_bytes;
+    snprintf(r->server, sizeof r->server, "%s", server);
+}
+
 static void on_timer(void *arg)
 {
     (void)arg;
@@ -140,6 +149,8 @@ void h1_rig_init(struct h1_rig *r, const struct h1_rig_config *cfg)
     }
     r->targets = (struct targets){1 + cfg->n_others, r->items};
     r->requests = (struct reqset){.n = 1 + cfg->n_others, .requests = r->aimed};
+    r->requests.origins = cfg->origins;
+    r->requests.n_origins = cfg->origins != NULL ? 1 + cfg->n_others : 0;
     r->requests.pick.n = (uint32_t)r->requests.n;
     r->ops = client_h1_ops();
     ck_assert_int_eq(loop_new(&r->loop, &msg), ERR_OK);
@@ -156,6 +167,7 @@ void h1_rig_init(struct h1_rig *r, const struct h1_rig_config *cfg)
         .fault = on_fault,
         .shaken = on_shaken,
         .opened = on_opened,
+        .first = on_first,
         .rules = cfg->rules,
     };
     r->client = mem_calloc(1, r->ops->state_size);

@@ -26,6 +26,7 @@ struct h1_rig_config {
     /* With others, request i of the run goes to target i modulo 1 + n_others; the caller's. */
     const struct target *others;
     size_t n_others;
+    struct url_parts *origins; /* one a target, where the client must know them; the caller's */
 };
 
 struct h1_rig {
@@ -51,6 +52,9 @@ struct h1_rig {
     struct client_traffic traffic;
     struct client_result results[RIG_RESULTS_MAX]; /* by tag, for the first tags */
     struct client_result last;
+    uint64_t firsts; /* "first" was told so often: with what */
+    uint64_t document_bytes;
+    char server[64];
 };
 
 /* Loopback target; several ports give several addresses. */

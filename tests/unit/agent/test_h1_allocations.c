@@ -84,6 +84,7 @@ static const struct {
     {{.max_connections = 3}, false, false},
     {{.think_min_ns = 1, .think_max_ns = 1000000}, false, false},
     {{.no_keepalive = true}, true, false},
+    {{.expect_status = "200", .expect_body = "=", .follow = 3, .cookies = true}, false, false},
     {{0}, true, false},
     {{.max_connections = 8}, true, true},
 };
@@ -93,9 +94,11 @@ START_TEST(test_every_way_to_use_connections)
 {
     static const struct hostile_step script[] = {
         {.op = HOSTILE_READ},
-        {.op = HOSTILE_SEND, .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+        {.op = HOSTILE_SEND,
+         .bytes = "HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nContent-Length: 0\r\n\r\n"},
         {.op = HOSTILE_AGAIN}};
     const struct hostile_step *scripts[] = {script};
+    struct url_parts origin = {.host = "127.0.0.1", .port = "80"};
     struct hostile_server *a = hostile_start(scripts, 1), *b = hostile_start(scripts, 1);
     uint16_t port = hostile_port(a), other_port = hostile_port(b);
     struct target other = h1_rig_target(&other_port, 1);
@@ -103,7 +106,8 @@ START_TEST(test_every_way_to_use_connections)
                                 .target = h1_rig_target(&port, 1),
                                 .rules = ways[_i].rules,
                                 .others = &other,
-                                .n_others = ways[_i].several};
+                                .n_others = ways[_i].several,
+                                .origins = ways[_i].several ? NULL : &origin};
     if (ways[_i].dead)
         hostile_stop(b);
     struct h1_rig r;
