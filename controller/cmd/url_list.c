@@ -173,7 +173,7 @@ static enum err siege_body(struct list *l, const char *text, struct plan_entry *
 
 static enum err siege_request(struct list *l, const char *line)
 {
-    struct plan_entry *e;
+    struct plan_entry *e = NULL; /* gcc 12 does not see that add sets it */
     size_t url_len = strcspn(line, BLANKS);
     enum err bad = add(l, line, url_len, &e);
     const char *rest = line + url_len + strspn(line + url_len, BLANKS);
