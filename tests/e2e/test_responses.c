@@ -121,7 +121,7 @@ START_TEST(test_unexpected_aborts)
     ck_assert_int_ne(process_wait(&p, WAIT_MS), 0);
     json_t *r = report_parse(p.out);
     ck_assert_int_ge(total(r, "unexpected"), 1);
-    ck_assert(says(r, "aborted"));
+    ck_assert_int_lt(total(r, "sent"), 1000); /* of 3000 */
     done(&p, r);
 }
 END_TEST
