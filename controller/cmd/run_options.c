@@ -151,6 +151,16 @@ static const struct option_row own_rows[] = {
              "the run so far), 'error-rate>5%', 'p99>2s for 10s' (each interval of the last 10 s), "
              "'rate<90% for 5s', 'status.503>10', 'timeouts>1%'; looked at every --interval "
              "(repeatable)"},
+    {.name = "slo",
+     .aliases = "",
+     .type = OPTION_LIST,
+     AT(slo_texts),
+     .set_offset = OPTION_NO_SET,
+     .meta = "CONDITION",
+     .accepted = "a condition such as 'p99<50ms' or 'errors<0.1%'",
+     .text = "what the run is to be like: 'p99<50ms', 'uncorrected.p50<5ms', 'errors<0.1%', "
+             "'rate>=99%', 'login: p99<1s' of a request, 'stage 2: p99<1s'; judged at the end with "
+             "all that was due; exit 99 when one does not hold (repeatable)"},
     {.name = "max-connect-failures",
      .aliases = "",
      .type = OPTION_COUNT,
@@ -263,7 +273,7 @@ void run_options_help(void)
            "or by its long name in ~/.config/hammer/ctl.yml (rate: 2k); a flag beats the\n"
            "environment, that the file.\n"
            "Exit codes: 0 valid, 1 bad input, 2 could not run, 3 incomplete or no data,\n"
-           "4 generator-limited, 99 aborted, 130 interrupted.\n");
+           "4 generator-limited, 99 aborted or slo-failed, 130 interrupted.\n");
 }
 
 /* Found out now rather than when the run is over. Creates nothing. */
@@ -462,6 +472,27 @@ static enum err load_conditions(struct run_options *o, struct errmsg *msg)
     return e;
 }
 
+/* What is to hold at the end of the run. */
+static enum err load_objectives(struct run_options *o, struct errmsg *msg)
+{
+    struct errmsg why = {{0}};
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < o->slo_texts.n && e == ERR_OK; i++)
+        e = condition_list_add(&o->slo, "--slo", o->slo_texts.items[i], msg);
+    for (size_t i = 0; i < o->slo.n && e == ERR_OK; i++) {
+        const struct condition *c = &o->slo.items[i];
+        if (c->for_ns != 0)
+            return errmsg_set(msg, ERR_INVALID,
+                              "--slo %s: 'for' is for --abort-on; accepted is a condition of the "
+                              "whole run",
+                              c->text);
+        e = condition_check(c, &o->plan, &why);
+        if (e != ERR_OK)
+            errmsg_set(msg, e, "--slo %s", why.text);
+    }
+    return e;
+}
+
 enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
                            struct inventory *inv, struct errmsg *msg)
 {
@@ -481,6 +512,8 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
     o->plan.phases = o->spectrum;
     if (e == ERR_OK)
         e = load_conditions(o, msg);
+    if (e == ERR_OK)
+        e = load_objectives(o, msg);
     if (e == ERR_OK)
         e = run_options_outputs(o, msg);
     if (e == ERR_OK)
@@ -512,6 +545,7 @@ void run_options_clear(struct run_options *o)
     secret_options_clear(&o->secrets);
     option_list_clear(&o->from_environment);
     condition_list_clear(&o->abort_on);
+    condition_list_clear(&o->slo);
     option_clear(own_rows, OWN_N, o);
     plan_clear(&o->plan);
 }

@@ -33,6 +33,8 @@ struct run_options {
     uint64_t connect_failures_max;
     bool connect_failures_set;
     struct condition_list abort_on; /* of both */
+    struct option_list slo_texts;
+    struct condition_list slo;
     bool json, spectrum, uncorrected, verbose, quiet, debug, insecure_agents, no_journal, help;
 };
 

@@ -16,6 +16,7 @@
 #include "common/loop.h"
 #include "common/mem.h"
 #include "controller/cmd/cmd.h"
+#include "controller/cmd/conditions.h"
 #include "controller/cmd/local_agents.h"
 #include "controller/report/report.h"
 #include "controller/run/abort_watch.h"
@@ -49,9 +50,9 @@ struct session {
     bool resumed;
     uint32_t former_pid;
     uint64_t taken_wall_ns;
-    char *secret_headers; /* owned */
-    char *abort_text;     /* owned; of the conditions, a line each */
-    struct condition_list abort_on;
+    char *secret_headers;        /* owned */
+    char *abort_text, *slo_text; /* owned; of the conditions, a line each */
+    struct condition_list abort_on, slo;
     struct abort_watch *watch; /* NULL = there is none */
     bool began;                /* agents were dialled */
     bool unwritten;            /* the report exists nowhere */
@@ -211,6 +212,7 @@ static void build_result(struct session *s)
         describe_takeover(s, r);
     result_agents_fill(r, c);
     result_settle(r);
+    objectives_judge(r, &s->slo);
     verdict_eval(r);
 }
 
@@ -295,30 +297,20 @@ static void open_journal(struct session *s)
     on_note(s, text);
 }
 
-/* --- conditions to abort at ----------------------------------------------------------------- */
+/* --- conditions to abort at, and those that are to hold --------------------------------------- */
 
 /* Those of the run that is taken over, else the user's. */
 static enum err load_conditions(struct session *s, struct errmsg *msg)
 {
-    struct condition_list *l = &s->abort_on;
-    const struct wire_blob *kept = &s->record->abort_on;
-    char *text = mem_dup(kept->data, kept->len), *save = NULL;
-    enum err e = ERR_OK;
-    for (char *at = text != NULL ? strtok_r(text, "\n", &save) : NULL; at != NULL && e == ERR_OK;
-         at = strtok_r(NULL, "\n", &save))
-        e = condition_list_add(l, "the run's --abort-on", at, msg);
-    mem_free(text);
+    enum err e = conditions_read(&s->record->abort_on, "the run's --abort-on", &s->abort_on, msg);
+    if (e == ERR_OK)
+        e = conditions_read(&s->record->slo, "the run's --slo", &s->slo, msg);
     return e;
 }
 
-/* For the journal. */
-static char *conditions_text(const struct condition_list *l)
+static struct wire_blob blob_of(const char *text)
 {
-    char *text = mem_calloc(l->n + 1, CONDITION_TEXT + 1);
-    size_t len = 0;
-    for (size_t i = 0; i < l->n; i++)
-        len += (size_t)sprintf(text + len, "%s\n", l->items[i].text);
-    return text;
+    return (struct wire_blob){(const uint8_t *)text, strlen(text)};
 }
 
 static enum err describe_run(struct session *s, struct errmsg *msg)
@@ -342,7 +334,9 @@ static enum err describe_run(struct session *s, struct errmsg *msg)
             (struct wire_blob){(const uint8_t *)s->secret_headers, strlen(s->secret_headers)};
     }
     s->abort_text = conditions_text(&s->options->abort_on);
-    r->abort_on = (struct wire_blob){(const uint8_t *)s->abort_text, strlen(s->abort_text)};
+    r->abort_on = blob_of(s->abort_text);
+    s->slo_text = conditions_text(&s->options->slo);
+    r->slo = blob_of(s->slo_text);
     enum err e = plan_encode(&s->options->plan, &r->bytes, &len);
     if (e != ERR_OK)
         return errmsg_set(msg, e, "the plan cannot be sent to an agent: %s", err_str(e));
@@ -404,6 +398,7 @@ static void close_journal(struct session *s)
     journal_run_clear(&s->own);
     mem_free(s->secret_headers);
     mem_free(s->abort_text);
+    mem_free(s->slo_text);
 }
 
 /* --- all of it ------------------------------------------------------------------------------ */
@@ -508,6 +503,7 @@ static void dispose(struct session *s)
     merge_free(s->merge);
     abort_watch_free(s->watch);
     condition_list_clear(&s->abort_on);
+    condition_list_clear(&s->slo);
     if (s->loop != NULL)
         loop_finish(s->loop); /* the agents' BYE may still have to leave */
     local_agents_stop(s->local);

@@ -44,6 +44,21 @@ static json_t *json_verdict(const struct verdict *v)
     return o;
 }
 
+static json_t *json_objectives(const struct result *r)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < r->n_objectives; i++) {
+        const struct objective *one = &r->objectives[i];
+        json_t *o = json_object();
+        char said[CONDITION_SAID];
+        doc_set(o, "objective", doc_text(one->condition->text));
+        doc_set(o, "held", json_boolean(one->held));
+        doc_set(o, "measured", one->measured ? doc_text(objective_say(one, said)) : NULL);
+        json_array_append_new(all, o);
+    }
+    return all;
+}
+
 /* --- counters --------------------------------------------------------------------------------- */
 
 static json_t *json_totals(const struct counters *c)
@@ -339,6 +354,7 @@ static json_t *json_report(const struct result *r, const struct report_options *
     doc_set(o, "version", json_string(HAMMER_VERSION));
     doc_set(o, "run", json_run(r));
     doc_set(o, "plan", doc_plan(r, options));
+    doc_set(o, "slo", json_objectives(r));
     doc_set(o, "verdict", json_verdict(&r->verdict));
     doc_set(o, "totals", totals);
     doc_set(o, "rate", json_rate(r));

@@ -58,9 +58,25 @@ static void warnings(FILE *out, const struct verdict *v)
     }
 }
 
+static void objectives(FILE *out, const struct result *r)
+{
+    for (size_t i = 0; i < r->n_objectives; i++) {
+        const struct objective *o = &r->objectives[i];
+        char said[CONDITION_SAID];
+        struct text_flow f = text_begin(out, i == 0 ? "Objectives" : "");
+        text_item(&f, "", o->held ? "held  " : "FAILED");
+        text_item(&f, "  ", "%s:", o->condition->text);
+        text_words(&f, objective_say(o, said));
+        text_end(&f);
+    }
+    if (r->n_objectives > 0)
+        fputc('\n', out);
+}
+
 void text_verdict(FILE *out, const struct result *r, const struct counters *c)
 {
     const struct verdict *v = &r->verdict;
+    objectives(out, r);
     head(out, v);
     for (size_t i = 0; i < v->n_reasons; i++)
         point(out, v->reasons[i]);

@@ -39,6 +39,7 @@ static const struct wire_field head[] = {
     HEAD(11, WIRE_U64, t0_ns, 0),
     HEAD(12, WIRE_U64, t0_wall_ns, 0),
     {13, "abort_on", WIRE_BLOB, offsetof(struct journal_run, abort_on), JOURNAL_ABORT_MAX, false},
+    {14, "slo", WIRE_BLOB, offsetof(struct journal_run, slo), JOURNAL_ABORT_MAX, false},
 };
 
 static const struct wire_field places[] = {
@@ -75,7 +76,7 @@ enum err journal_run_encode(const struct journal_run *r, uint8_t **buf, size_t *
 {
     uint32_t n = (uint32_t)r->inventory.n, n_agents = r->agents != NULL ? n : 0;
     if (r->plan.len > MSG_BLOB_MAX || r->redact.len > JOURNAL_REDACT_MAX ||
-        r->abort_on.len > JOURNAL_ABORT_MAX)
+        r->abort_on.len > JOURNAL_ABORT_MAX || r->slo.len > JOURNAL_ABORT_MAX)
         return ERR_TOO_BIG;
     struct wire_out *w = wire_out_new();
     wire_put_array(w, PARTS);

@@ -32,6 +32,7 @@ struct journal_run {
     struct wire_blob plan;     /* plan_encode */
     struct wire_blob redact;   /* --redact, not terminated */
     struct wire_blob abort_on; /* the conditions, a line each, not terminated */
+    struct wire_blob slo;      /* the same of the objectives */
     struct inventory inventory;
     uint64_t t0_ns;                    /* 0 = nothing was armed, and agents is NULL */
     uint64_t t0_wall_ns;               /* the same instant */

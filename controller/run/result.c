@@ -14,6 +14,7 @@ static const char *const status_names[STATUS_COUNT] = {
     [STATUS_UNREACHABLE] = "unreachable",
     [STATUS_INTERRUPTED] = "interrupted",
     [STATUS_ABORTED] = "aborted",
+    [STATUS_SLO_FAILED] = "slo-failed",
 };
 
 static const char *const agent_state_names[] = {
@@ -66,6 +67,7 @@ void result_free(struct result *r)
     mem_free(r->agents);
     mem_free(r->intervals);
     mem_free(r->stalls);
+    mem_free(r->objectives);
     mem_free(r);
 }
 

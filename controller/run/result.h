@@ -10,6 +10,7 @@
 #include "controller/run/condition.h"
 #include "controller/run/drift.h"
 #include "controller/run/loss.h"
+#include "controller/run/objective.h"
 #include "controller/run/outlier.h"
 #include "controller/run/stalls.h"
 #include "proto/plan.h"
@@ -83,6 +84,7 @@ enum result_status {
     STATUS_UNREACHABLE,
     STATUS_INTERRUPTED,
     STATUS_ABORTED,
+    STATUS_SLO_FAILED,
     STATUS_COUNT
 };
 
@@ -122,6 +124,8 @@ struct result {
     size_t n_stalls;
     struct stall *stalls;    /* of an open loop, by begin; agents by their number */
     uint64_t stalls_dropped; /* sightings that were too many to keep */
+    size_t n_objectives;
+    struct objective *objectives; /* owned */
     struct verdict verdict;
 };
 

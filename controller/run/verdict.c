@@ -396,6 +396,15 @@ static bool is_aborted(struct result *r, const struct counters *c)
     return r->aborted[0] != '\0';
 }
 
+static bool is_slo_failed(struct result *r, const struct counters *c)
+{
+    (void)c;
+    size_t missed = objectives_missed(r);
+    if (missed > 0)
+        reason(r, "%zu of %zu objectives (--slo) did not hold", missed, r->n_objectives);
+    return missed > 0;
+}
+
 /* What was due and not sent when the load ended. */
 static uint64_t backlog_at_end(const struct result *r)
 {
@@ -561,6 +570,7 @@ static const struct {
     {STATUS_NO_DATA, 3, is_no_data},
     {STATUS_GENERATOR_LIMITED, 4, is_generator_limited},
     {STATUS_ABORTED, EXIT_ABORTED, is_aborted},
+    {STATUS_SLO_FAILED, EXIT_ABORTED, is_slo_failed},
     {STATUS_SERVER_LIMITED, 0, is_server_limited},
 };
 
