@@ -47,6 +47,7 @@ static enum err check_size(const struct plan *p, struct errmsg *msg)
 
 enum err plan_check(struct plan *p, struct errmsg *msg)
 {
+    plan_settle_debug(p);
     enum err e = plan_settle_requests(p, msg);
     if (e == ERR_OK)
         e = plan_tls_load(p, msg);

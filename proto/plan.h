@@ -142,6 +142,7 @@ struct plan {
     char *expect_body;       /* NULL = any body will do */
     uint32_t follow;         /* redirects in a row at most; 0 = none is followed */
     bool cookies;            /* each connection keeps and sends them */
+    bool debug_request;      /* one request, shown with its response */
     bool name_entries;       /* those without a name get "METHOD /path"; not shipped */
     uint32_t order;          /* enum plan_order */
     bool no_templates, chunked, expect_continue; /* of every request */
@@ -269,6 +270,8 @@ uint32_t plan_per_connection(const struct plan *p);
 
 /* --- responses ------------------------------------------------------------------------------- */
 
+/* Part of plan_check: with --debug-request the load is one request. */
+void plan_settle_debug(struct plan *p);
 enum err plan_check_responses(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 
 /* --- stages ---------------------------------------------------------------------------------- */

@@ -81,6 +81,7 @@ static const struct wire_field scalars[] = {
     LATER(46, WIRE_U64, dns_refresh_ns),
     LATER(50, WIRE_U32, follow),
     LATER(51, WIRE_BOOL, cookies),
+    LATER(52, WIRE_BOOL, debug_request),
     LATER(60, WIRE_BOOL, phases),
 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "common/clock.h"
 #include "proto/expect.h"
 #include "proto/plan.h"
 
@@ -37,6 +38,23 @@ static enum err check_body(const struct plan *p, struct errmsg *msg)
                           units_format_shown(p->expect_body, shown), why);
     regfree(&regex);
     return ERR_OK;
+}
+
+void plan_settle_debug(struct plan *p)
+{
+    if (!p->debug_request)
+        return;
+    p->requests = 1;
+    p->duration_ns = NS_NEVER;
+    p->forever = false;
+    p->n_stages = 0;
+    p->rate = p->rate_per_agent = (struct rate){.num = 0, .den = 1};
+    p->arrivals = PLAN_CONSTANT;
+    p->on_full = PLAN_WAIT;
+    p->connections = p->threads = 1;
+    p->max_connections = p->jitter = 0;
+    p->warmup_ns = p->think_min_ns = p->think_max_ns = p->dispatch_quantum_ns = 0;
+    p->closed_loop = false;
 }
 
 enum err plan_check_responses(const struct plan *p, struct errmsg *msg)

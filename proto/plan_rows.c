@@ -405,6 +405,13 @@ static const struct option_row rows[] = {
      AT(cookies),
      .text = "each connection keeps the cookies that it is given, as one browser would, and sends "
              "them back"},
+    {.name = "debug-request",
+     .aliases = "",
+     .type = OPTION_FLAG,
+     AT(debug_request),
+     .text =
+         "send one request and no more, from one agent, and show it with its response, the first "
+         "4 KiB of its body and timings instead of a report; secrets are not shown"},
     {.name = "insecure",
      .aliases = "-k",
      .type = OPTION_FLAG,

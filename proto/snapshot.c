@@ -43,6 +43,7 @@ void snapshot_free(struct snapshot *s)
         for (size_t k = 0; k < HIST_KINDS; k++)
             hist_free(s->series[i].hists[k]);
     mem_free(s->series);
+    mem_free(s->debug);
     mem_free(s);
 }
 
@@ -51,6 +52,7 @@ struct snapshot *snapshot_copy(const struct snapshot *s)
     struct snapshot *copy = snapshot_new();
     *copy = *s;
     copy->series = NULL;
+    copy->debug = mem_strdup(s->debug);
     if (s->n_series == 0)
         return copy;
     copy->series = mem_calloc(s->n_series, sizeof *copy->series);
@@ -188,6 +190,12 @@ void snapshot_note_first(struct snapshot *s, uint64_t first_ns, uint64_t documen
     memcpy(s->server, clean, sizeof clean);
 }
 
+void snapshot_note_debug(struct snapshot *s, const char *text)
+{
+    if (s->debug == NULL && text != NULL)
+        s->debug = mem_dup(text, strnlen(text, SNAPSHOT_DEBUG));
+}
+
 /* --- adding ---------------------------------------------------------------------------------- */
 
 static bool fits(uint64_t a, uint64_t b)
@@ -323,6 +331,7 @@ enum err snapshot_add(struct snapshot *into, const struct snapshot *from, bool s
     for (size_t i = 0; i < from->n_suites; i++)
         snapshot_add_suite(into, from->suites[i].text, from->suites[i].count);
     snapshot_note_first(into, from->first_ns, from->document_bytes, from->server);
+    snapshot_note_debug(into, from->debug);
     add_gauges(into, from, same_agent);
     add_bounds(into, from);
     return ERR_OK;

@@ -25,6 +25,7 @@
 #define SNAPSHOT_ERRORS_MAX 32 /* different texts, the first by strcmp; the rest: errors_other */
 #define SNAPSHOT_ERROR_TEXT 96
 #define SNAPSHOT_SUITES_MAX 8                   /* the first by strcmp */
+#define SNAPSHOT_DEBUG      65536               /* of --debug-request */
 #define SNAPSHOT_SERVER     64                  /* of a Server header, with its NUL */
 #define SNAPSHOT_COUNT_MAX  (UINT64_C(1) << 56) /* of any count; 64 series of them fit u64 */
 
@@ -78,6 +79,7 @@ struct snapshot {
                                   of two the earlier one stands, with the two below */
     uint64_t document_bytes;   /* length of its body */
     char server[SNAPSHOT_SERVER]; /* its Server header, sanitised, cut to size; "" = none */
+    char *debug;                  /* owned; what --debug-request shows; NULL = nothing */
     size_t n_series;
     struct series *series; /* owned, sorted by (stage, name) */
     size_t n_errors, n_suites;
@@ -104,6 +106,9 @@ void snapshot_add_error(struct snapshot *s, const char *text, uint64_t count);
 /* Takes note of a response if it is earlier than the one known; sanitises and cuts the name. */
 void snapshot_note_first(struct snapshot *s, uint64_t first_ns, uint64_t document_bytes,
                          const char *server);
+
+/* Keeps the text if there is none yet, cut to SNAPSHOT_DEBUG bytes. */
+void snapshot_note_debug(struct snapshot *s, const char *text);
 
 /* The same for what TLS handshakes agreed on; what has no row is dropped. */
 void snapshot_add_suite(struct snapshot *s, const char *text, uint64_t count);

@@ -14,7 +14,8 @@ enum snapshot_key {
     SNAPSHOT_STATUS,
     SNAPSHOT_ERRORS,
     SNAPSHOT_SUITES,
-    SNAPSHOT_FIRST
+    SNAPSHOT_FIRST,
+    SNAPSHOT_SHOWN
 };
 enum series_key {
     SERIES_STAGE = 1,
@@ -169,7 +170,7 @@ enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len)
 {
     struct wire_out *w = wire_out_new();
     enum err e = ERR_OK;
-    wire_put_map(w, 4u + (s->n_suites > 0) + (s->first_ns > 0));
+    wire_put_map(w, 4u + (s->n_suites > 0) + (s->first_ns > 0) + (s->debug != NULL));
     wire_put_u64(w, SNAPSHOT_SCALARS);
     wire_put_fields(w, scalars, N(scalars), s);
     wire_put_u64(w, SNAPSHOT_SERIES);
@@ -187,6 +188,10 @@ enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len)
     if (s->first_ns > 0) {
         wire_put_u64(w, SNAPSHOT_FIRST);
         wire_put_fields(w, first_fields, N(first_fields), s);
+    }
+    if (s->debug != NULL) {
+        wire_put_u64(w, SNAPSHOT_SHOWN);
+        wire_put_bin(w, s->debug, strlen(s->debug));
     }
     *buf = wire_out_take(w, len);
     wire_out_free(w);
@@ -406,6 +411,14 @@ static void check_scalars(struct wire_in *r, const struct snapshot *s)
         wire_fail(r, ERR_RANGE);
 }
 
+/* What is in it is for the one who prints it to tame. */
+static void get_debug(struct wire_in *r, struct snapshot *s)
+{
+    struct wire_blob b = wire_get_bin(r, SNAPSHOT_DEBUG);
+    if (r->err == ERR_OK)
+        s->debug = mem_dup(b.data, b.len);
+}
+
 static void get_snapshot(struct wire_in *r, struct snapshot_reader *reader)
 {
     struct snapshot *s = reader->s;
@@ -431,6 +444,9 @@ static void get_snapshot(struct wire_in *r, struct snapshot_reader *reader)
         case SNAPSHOT_FIRST:
             wire_get_fields(r, first_fields, N(first_fields), s);
             msg_sanitise(s->server);
+            break;
+        case SNAPSHOT_SHOWN:
+            get_debug(r, s);
             break;
         default:
             wire_skip(r);
@@ -469,6 +485,7 @@ static void forget(struct snapshot_reader *reader)
     for (size_t i = 0; i < s->n_series; i++)
         for (size_t k = 0; k < HIST_KINDS; k++)
             give_back(reader, s->series[i].hists[k]);
+    mem_free(s->debug);
     struct series *series = s->series; /* as large as it was */
     memset(s, 0, sizeof *s);
     s->series = series;

@@ -100,6 +100,7 @@ struct client_rules {
     const char *expect_body;             /* the same */
     uint32_t follow;                     /* so many redirects in a row, to env.requests' origins */
     bool cookies;                        /* each slot keeps and sends them */
+    bool debug;                          /* what is sent and received is shown, see h1_debug.h */
     bool proxy;                          /* http requests go to a proxy, with the whole URL */
     bool phases;                         /* results carry the instants of the phases */
 };
@@ -120,6 +121,8 @@ struct client_env {
     /* Once, with the first complete response: how long its body is, its Server field ("" = none).
      */
     void (*first)(void *arg, uint64_t done_ns, uint64_t body_bytes, const char *server);
+    /* With client_rules.debug, at the end of a request: what was sent and received, as text. */
+    void (*debug)(void *arg, const char *text, size_t len);
     /* With client_rules.phases: a TCP connection is established, so long after connect(). */
     void (*opened)(void *arg, uint64_t took_ns);
 };

@@ -11,7 +11,7 @@
  * value so far and is kept.
  */
 
-#define H1_FIELD_NAME  31
+#define H1_FIELD_NAME  127
 #define H1_FIELD_VALUE 8192
 
 /* The name ends with a NUL; the value does not, and has no whitespace around it. */

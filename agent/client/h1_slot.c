@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/client/h1_slot.h"
+#include "agent/client/h1_watch.h"
 
 #include <stdlib.h>
 
@@ -85,6 +86,8 @@ void slot_report(struct slot *s, struct client_result *r)
     r->sent_ns = s->sent_ns;
     r->handed_ns = s->handed_ns;
     r->attempts = s->attempts;
+    if (s->client->env.rules.debug)
+        slot_debug(s);
     slot_move(s, SLOT_SETTLING);
     s->client->env.done(s->client->env.arg, r);
 }

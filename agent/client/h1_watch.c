@@ -14,7 +14,7 @@ static struct h1_watch *watch_of(const struct slot *s)
 {
     const struct client_h1 *c = s->client;
     const struct client_rules *r = &c->env.rules;
-    bool each = c->watch->expects || r->follow > 0 || r->cookies;
+    bool each = c->watch->expects || r->follow > 0 || r->cookies || r->debug;
     return &c->watch->each[each ? s - c->slots : 0];
 }
 
@@ -94,12 +94,17 @@ static void on_field(void *arg, const char *name, const char *value, size_t len)
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         if (strcasecmp(name, wanted[i].name) == 0)
             wanted[i].take(arg, value, len);
+    struct client_h1 *c = ((struct slot *)arg)->client;
+    if (c->env.rules.debug)
+        h1_debug_field(&c->watch->debug, name, value, len);
 }
 
 static void on_body(void *arg, const char *bytes, size_t len)
 {
     struct slot *s = arg;
     expectation_bytes(&s->client->watch->expectation, &watch_of(s)->seen, bytes, len);
+    if (s->client->env.rules.debug)
+        h1_debug_body(&s->client->watch->debug, bytes, len);
 }
 
 /* ---- what goes ---- */
@@ -149,8 +154,8 @@ void slot_watch(struct slot *s)
 {
     struct client_h1 *c = s->client;
     const struct client_rules *rules = &c->env.rules;
-    bool fields = is_first(s) || rules->follow > 0 || rules->cookies;
-    bool body = expectation_wants_body(&c->watch->expectation);
+    bool fields = is_first(s) || rules->follow > 0 || rules->cookies || rules->debug;
+    bool body = expectation_wants_body(&c->watch->expectation) || rules->debug;
     struct h1_watch *w = watch_of(s);
     s->edited = false;
     if (rules->follow > 0 || rules->cookies) {
@@ -158,6 +163,7 @@ void slot_watch(struct slot *s)
         choose_cookies(s, w);
         s->edited = w->hops > 0 || w->cookie_len > 0;
     }
+    s->edited = s->edited || rules->debug;
     if (!fields && !body)
         return;
     w->location_len = 0;
@@ -185,7 +191,10 @@ void slot_edit(struct slot *s, struct request_bytes *r)
         }
     }
     struct request_bytes plain = *r;
-    request_edit(&e, &plain, c->watch->edited, r);
+    if (w->hops > 0 || w->cookie_len > 0)
+        request_edit(&e, &plain, c->watch->edited, r);
+    if (c->env.rules.debug && s->written == 0)
+        h1_debug_sent(&c->watch->debug, r);
 }
 
 /* ---- redirects ---- */
@@ -260,6 +269,8 @@ bool slot_follow(struct slot *s, bool reuse, uint64_t now_ns)
 {
     struct client_h1 *c = s->client;
     uint32_t origin;
+    if (c->env.rules.debug)
+        h1_debug_end(&c->watch->debug, s->response.parser.http_minor, s->response.status);
     if (c->env.rules.follow == 0 || !is_redirect(s->response.status))
         return false;
     if (c->quiet) { /* nothing more is sent, and this is not the answer */
@@ -287,7 +298,8 @@ static void tell_first(struct slot *s, uint64_t now_ns)
     struct client_h1 *c = s->client;
     const struct client_env *env = &c->env;
     c->first_told = true;
-    c->watching = c->watch->expects || env->rules.follow > 0 || env->rules.cookies;
+    c->watching =
+        c->watch->expects || env->rules.follow > 0 || env->rules.cookies || env->rules.debug;
     if (env->first != NULL)
         env->first(env->arg, now_ns, s->response.body_bytes, c->watch->server);
 }
@@ -301,6 +313,14 @@ int slot_judge(struct slot *s, uint64_t now_ns)
     if (c->watch->first == s && !c->first_told)
         tell_first(s, now_ns);
     return code;
+}
+
+void slot_debug(const struct slot *s)
+{
+    const struct client_h1 *c = s->client;
+    const struct h1_debug *d = &c->watch->debug;
+    if (c->env.debug != NULL && d->len > 0)
+        c->env.debug(c->env.arg, d->text, d->len);
 }
 
 static void name_hosts(struct client_h1 *c)
@@ -326,7 +346,7 @@ enum err h1_watch_init(struct client_h1 *c, struct errmsg *msg)
     c->watching = true;
     c->watch->expects = r->expect_status != NULL || r->expect_body != NULL;
     bool edits = r->follow > 0 || r->cookies;
-    size_t n = edits || c->watch->expects ? c->n_slots : 1;
+    size_t n = edits || c->watch->expects || r->debug ? c->n_slots : 1;
     c->watch->each = mem_calloc(n, sizeof *c->watch->each);
     c->watch->n = n;
     for (size_t i = 0; i < n; i++)
@@ -355,6 +375,7 @@ void h1_watch_clear(struct client_h1 *c)
         mem_free(w->cookie);
     }
     expectation_clear(&c->watch->expectation);
+    h1_debug_clear(&c->watch->debug);
     mem_free(c->watch->each);
     mem_free(c->watch->edited);
     mem_free(c->watch->hosts);

@@ -4,6 +4,7 @@
 
 #include "agent/client/cookies.h"
 #include "agent/client/expectation.h"
+#include "agent/client/h1_debug.h"
 #include "agent/client/h1_slot.h"
 #include "agent/client/location.h"
 #include "agent/client/request_edit.h"
@@ -46,6 +47,7 @@ struct h1_watching {
     char (*hosts)[280];       /* "HOST" or "HOST:PORT" of each origin, as a Host field has it */
     const struct slot *first; /* whose response is to be the first one */
     char server[SNAPSHOT_SERVER];
+    struct h1_debug debug; /* with client_rules.debug */
 };
 
 /* Once env and slots are there. */
@@ -60,6 +62,8 @@ void slot_edit(struct slot *s, struct request_bytes *r);
 bool slot_hops(const struct slot *s);
 /* A complete response: true = it was a redirect, and is being followed. */
 bool slot_follow(struct slot *s, bool reuse, uint64_t now_ns);
+/* With client_rules.debug, however the request has ended: what there is to show. */
+void slot_debug(const struct slot *s);
 /* A complete, final response. EXPECT_MET, or what is not as expected. */
 int slot_judge(struct slot *s, uint64_t now_ns);
 

@@ -206,6 +206,13 @@ static void on_first(void *arg, uint64_t done_ns, uint64_t body_bytes, const cha
         recorder_first(e->cfg.recorder, done_ns, body_bytes, server);
 }
 
+static void on_debug(void *arg, const char *text, size_t len)
+{
+    struct engine *e = arg;
+    if (!e->discard)
+        recorder_debug(e->cfg.recorder, text, len);
+}
+
 static void on_opened(void *arg, uint64_t took_ns)
 {
     struct engine *e = arg;
@@ -226,6 +233,7 @@ enum err engine_new(const struct engine_config *cfg, struct engine **out, struct
     e->cfg.env.shaken = on_shaken;
     e->cfg.env.opened = on_opened;
     e->cfg.env.first = on_first;
+    e->cfg.env.debug = on_debug;
     e->fault = -1;
     e->series = recorder_series(cfg->recorder);
     e->own_row = e->series->warmup != UINT32_MAX ? e->series->warmup : 0;

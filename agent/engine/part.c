@@ -105,6 +105,8 @@ enum err part_add_to(const struct part *p, struct snapshot *s)
     add_suites(p, s);
     if (p->first_ns != 0)
         snapshot_note_first(s, p->first_ns, p->document_bytes, p->server);
+    if (p->debug != NULL)
+        snapshot_note_debug(s, p->debug);
     add_health(p, s);
     return ERR_OK;
 }

@@ -77,8 +77,10 @@ void recorder_free(struct recorder *r)
 {
     if (r == NULL)
         return;
-    for (size_t i = 0; i < RECORDER_PARTS; i++)
+    for (size_t i = 0; i < RECORDER_PARTS; i++) {
+        mem_free(r->parts[i].debug);
         mem_free(r->parts[i].rows);
+    }
     mem_free(r->parts);
     mem_free(r);
 }
@@ -268,6 +270,12 @@ void recorder_first(struct recorder *r, uint64_t done_ns, uint64_t body_bytes, c
     snprintf(p->server, sizeof p->server, "%s", server);
 }
 
+void recorder_debug(struct recorder *r, const char *text, size_t len)
+{
+    mem_free(r->now->debug);
+    r->now->debug = mem_dup(text, len);
+}
+
 void recorder_connect(struct recorder *r, uint64_t took_ns)
 {
     hist_rec_record(&r->now->hists[HIST_CONNECT], took_ns);
@@ -325,6 +333,7 @@ struct part *recorder_take(struct recorder *r, bool final)
 
 void recorder_give(struct recorder *r, struct part *p)
 {
+    mem_free(p->debug);
     part_init(p, r, p->rows);
     for (size_t k = HIST_SEND_LAG; k < HIST_KINDS; k++)
         hist_rec_reset(&p->hists[k]);

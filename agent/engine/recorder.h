@@ -70,6 +70,7 @@ struct part {
                           was complete; 0 = not in this part */
     uint64_t document_bytes;
     char server[SNAPSHOT_SERVER];
+    char *debug; /* owned; of --debug-request, NULL = none */
     uint32_t n_suites;
     struct part_suite suites[RECORDER_SUITES];
     struct hist_rec hists[HIST_KINDS]; /* all kinds but the two clocks, which each row has */
@@ -101,6 +102,8 @@ void recorder_handshake(struct recorder *r, const struct conn_handshake *h);
 void recorder_connect(struct recorder *r, uint64_t took_ns);
 /* The worker's first response. */
 void recorder_first(struct recorder *r, uint64_t done_ns, uint64_t body_bytes, const char *server);
+/* Allocates: for a run of one request. */
+void recorder_debug(struct recorder *r, const char *text, size_t len);
 void recorder_fault(struct recorder *r, enum client_fault f, int code);
 /* Connections opened in the warm-up count in row 0, for they serve all that follows. */
 void recorder_traffic(struct recorder *r, uint32_t row, const struct client_traffic *t);

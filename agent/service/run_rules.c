@@ -22,6 +22,7 @@ struct client_rules run_rules(const struct plan *p, const struct plan_part *part
         .expect_body = p->expect_body,
         .follow = p->follow,
         .cookies = p->cookies,
+        .debug = p->debug_request,
         .proxy = p->proxy != NULL,
         .phases = p->phases,
     };

@@ -493,6 +493,18 @@ static enum err load_objectives(struct run_options *o, struct errmsg *msg)
     return e;
 }
 
+/* --debug-request: the first of them, and nothing is kept of it. */
+static enum err only_one_agent(struct run_options *o, struct inventory *inv, struct errmsg *msg)
+{
+    if (o->json)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--debug-request with --json: accepted is one of the two");
+    inv->n = inv->n > 0 ? 1 : 0;
+    o->local = 1;
+    o->no_journal = true;
+    return ERR_OK;
+}
+
 enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
                            struct inventory *inv, struct errmsg *msg)
 {
@@ -507,9 +519,11 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
         e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
     if (e == ERR_OK && o->agents != NULL)
         e = run_options_agents(o, inv, msg);
+    if (e == ERR_OK && o->plan.debug_request)
+        e = only_one_agent(o, inv, msg);
     if (e == ERR_OK)
         e = plan_settle_rate(&o->plan, o->agents != NULL ? weights_of(inv) : o->local, msg);
-    o->plan.phases = o->spectrum;
+    o->plan.phases = o->spectrum || o->plan.debug_request;
     if (e == ERR_OK)
         e = load_conditions(o, msg);
     if (e == ERR_OK)

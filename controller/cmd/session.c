@@ -237,6 +237,8 @@ static int write_reports(struct session *s)
                                .verbose = s->options->verbose,
                                .secret_headers = s->secret_headers};
     const struct report_format *format = s->options->json ? &report_json : &report_text;
+    if (s->options->plan.debug_request)
+        format = &report_debug;
     bool ok = format->write(s->result, &o, stdout) == ERR_OK && fflush(stdout) == 0;
     if (!ok)
         fprintf(stderr, "hammer-ctl: the report could not be written: %s\n", strerror(errno));
@@ -245,6 +247,8 @@ static int write_reports(struct session *s)
     s->unwritten = !ok && errno != EPIPE;
     if (!ok && s->result->verdict.exit_code == 0)
         return EXIT_COULD_NOT;
+    if (s->options->plan.debug_request && ok)
+        return report_debug_answered(s->result) ? 0 : EXIT_COULD_NOT;
     return s->result->verdict.exit_code;
 }
 

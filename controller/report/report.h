@@ -24,5 +24,9 @@ struct report_format {
 
 extern const struct report_format report_text;
 extern const struct report_format report_json;
+/* --debug-request: the request with its response. */
+extern const struct report_format report_debug;
+/* Was it answered as expected? */
+bool report_debug_answered(const struct result *r);
 
 #endif

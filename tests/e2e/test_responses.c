@@ -245,6 +245,77 @@ START_TEST(test_server)
 }
 END_TEST
 
+/* ---- one request, shown ---- */
+
+static const char *debug(struct process *p, const char *const *flags, int code)
+{
+    const char *args[PROCESS_ARGS_MAX] = {"run", "--debug-request"};
+    size_t n = 2;
+    for (size_t i = 0; flags[i] != NULL; i++)
+        args[n++] = flags[i];
+    args[n] = url;
+    process_start(p, "hammer-ctl", args);
+    ck_assert_int_eq(process_wait(p, WAIT_MS), code);
+    return p->out;
+}
+
+#define SECRET_SERVER                                                                              \
+    H11 "Set-Cookie: session=hush\r\nX-Token: hush\r\nServer: s\r\nContent-Length: "               \
+        "9\r\n\r\nline\nend\x01"
+
+/* Whatever the load would have been: one. */
+START_TEST(test_debug_request)
+{
+    static const struct hostile_step script[] = {
+        READ, SEND("HTTP/1.1 302 R\r\nLocation: /second\r\n" EMPTY), READ, SEND(SECRET_SERVER),
+        AGAIN};
+    static const char *const shown[] = {"> GET /first HTTP/1.1\n",
+                                        "< HTTP/1.1 302\n< Location: /second\n",
+                                        "> GET /second HTTP/1.1\n",
+                                        "< HTTP/1.1 200\n",
+                                        "< Server: s\n",
+                                        "< Set-Cookie: REDACTED\n",
+                                        "< X-Token: REDACTED\n",
+                                        "| line\n| end",
+                                        "* 9 bytes of body\n",
+                                        "* connect ",
+                                        "* first byte ",
+                                        "* total "};
+    static const char *const flags[] = {"-r",       "1000", "-d",       "30",      "-c", "5",
+                                        "--follow", "1",    "--redact", "X-Token", NULL};
+    struct process p;
+    start(script);
+    const char *out = debug(&p, flags, 0);
+    for (size_t i = 0; i < N_OF(shown); i++)
+        ck_assert_msg(strstr(out, shown[i]) != NULL, "%s is missing in:\n%s", shown[i], out);
+    ck_assert_ptr_null(strstr(out, "hush"));
+    ck_assert_ptr_null(strchr(out, '\x01'));
+    ck_assert_uint_eq(hostile_requests(server), 2);
+    process_end(&p);
+}
+END_TEST
+
+START_TEST(test_debug_request_fails)
+{
+    static const struct hostile_step script[] = {READ, SEND(GOOD), AGAIN};
+    static const struct hostile_step none[] = {READ, END};
+    struct process p;
+    start(script);
+    const char *out = debug(&p, (const char *[]){"--expect-body", "=x", NULL}, 2);
+    ck_assert_ptr_nonnull(strstr(out, "* expectation: body\n"));
+    process_end(&p);
+    hostile_stop(server);
+    start(none);
+    out = debug(&p, (const char *[]){NULL}, 2);
+    ck_assert_ptr_nonnull(strstr(out, "> GET /first "));
+    ck_assert_ptr_nonnull(strstr(out, "* read: connection closed before the response"));
+    process_end(&p);
+    debug(&p, (const char *[]){"--json", NULL}, 1);
+    ck_assert_ptr_nonnull(strstr(p.err, "--debug-request with --json: accepted is one of the two"));
+    process_end(&p);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("responses");
@@ -257,6 +328,8 @@ static Suite *suite(void)
     tcase_add_test(t, test_follow_to_another_host);
     tcase_add_loop_test(t, test_cookies, 0, 2);
     tcase_add_test(t, test_server);
+    tcase_add_test(t, test_debug_request);
+    tcase_add_test(t, test_debug_request_fails);
     suite_add_tcase(s, t);
     return s;
 }

@@ -6,6 +6,7 @@
 #include "tests/lib/check_main.h"
 
 #define N_OF(table) (sizeof(table) / sizeof(table)[0])
+#define LONG        "Long-Name-That-Is-32-Bytes-Long-"
 #define SHOWN_MAX   (64u << 10)
 
 static struct h1_fields fields;
@@ -46,9 +47,9 @@ static const struct {
     {"HTTP/1.1 100 C\r\nX: no\r\n\r\nHTTP/1.1 103 E\r\nSet-Cookie: no\r\n\r\n"
      "HTTP/1.1 200 OK\r\nY: 1\r\n\r\n",
      "Y|1\n", ""},
-    {"HTTP/1.1 200 OK\r\nLong-Name-That-Is-32-Bytes-Long-: x\r\nA: a\r\n  b\r\n"
+    {"HTTP/1.1 200 OK\r\n" LONG LONG LONG LONG ": x\r\nA: a\r\n  b\r\n" LONG LONG LONG
      "Long-Name-That-Is-31-Bytes-Lon-: y\r\n\r\nto the end",
-     "A|a    b\nLong-Name-That-Is-31-Bytes-Lon-|y\n", "to the end"},
+     "A|a    b\n" LONG LONG LONG "Long-Name-That-Is-31-Bytes-Lon-|y\n", "to the end"},
     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=\"y\"\r\nabc\r\n2\r\nde\r\n0\r\n"
      "Trailer: t\r\n\r\n",
      "Transfer-Encoding|chunked\n", "abcde"},
