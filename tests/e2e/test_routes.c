@@ -348,19 +348,22 @@ END_TEST
 /* --- what an agent that listens does not do ------------------------------------------------- */
 
 static const struct {
-    const char *flag, *value, *says;
+    const char *flag, *value, *url, *says;
 } refusals[] = {
-    {"--resolve", "name.test:80:10.1.2.3", "10.1.2.3"},
-    {"--resolve", "name.test:80:127.0.0.1,10.1.2.3", "10.1.2.3"},
-    {"--connect-to", "name.test:80:10.1.2.3:80", "10.1.2.3"},
-    {"--proxy", "http://10.1.2.3:3128", "10.1.2.3"},
-    {"--unix-socket", "/run/some.sock", "/run/some.sock"},
+    {"--resolve", "name.test:80:10.1.2.3", "http://name.test/", "10.1.2.3"},
+    {"--resolve", "name.test:80:127.0.0.1,10.1.2.3", "http://name.test/", "10.1.2.3"},
+    {"--connect-to", "name.test:80:10.1.2.3:80", "http://name.test/", "10.1.2.3"},
+    {"--proxy", "http://10.1.2.3:3128", "http://127.0.0.1/", "10.1.2.3"},
+    /* Whom the proxy would ask counts as well. */
+    {"--proxy", "http://127.0.0.1:3128", "http://10.1.2.3/", "10.1.2.3"},
+    {"--proxy", "http://127.0.0.1:3128", "https://10.1.2.3/", "10.1.2.3"},
+    {"--unix-socket", "/run/some.sock", "http://name.test/", "/run/some.sock"},
 };
 
 START_TEST(test_policy)
 {
     agent_start(&agent, NULL);
-    snprintf(url, sizeof url, "http://name.test/");
+    snprintf(url, sizeof url, "%s", refusals[_i].url);
     expect(2, FLAGS(refusals[_i].flag, refusals[_i].value), refusals[_i].says);
     expect(2, FLAGS(refusals[_i].flag, refusals[_i].value), "policy");
 }
