@@ -167,6 +167,13 @@ void snapshot_add_suite(struct snapshot *s, const char *text, uint64_t count)
     rows_add(&rows, text, count);
 }
 
+void snapshot_add_address(struct snapshot *s, const char *text, uint64_t count)
+{
+    uint64_t dropped = 0;
+    struct rows rows = {s->addresses, &s->n_addresses, SNAPSHOT_ADDRESSES_MAX, &dropped};
+    rows_add(&rows, text, count);
+}
+
 /* Of two responses of the same instant the one with the smaller name, then length: the order of
  * adding must not matter. */
 static bool comes_first(const struct snapshot *s, uint64_t first_ns, uint64_t document_bytes,
@@ -215,20 +222,20 @@ static bool series_fit(const struct series *a, const struct series *b)
     return true;
 }
 
-static uint64_t suites_total(const struct snapshot *s)
+static uint64_t rows_total(const struct error_row *rows, size_t n)
 {
-    uint64_t n = 0;
-    for (size_t i = 0; i < s->n_suites; i++)
-        n += s->suites[i].count;
-    return n;
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += rows[i].count;
+    return total;
 }
 
-static uint64_t errors_total(const struct snapshot *s)
+static bool rows_fit(const struct snapshot *a, const struct snapshot *b)
 {
-    uint64_t n = s->errors_other;
-    for (size_t i = 0; i < s->n_errors; i++)
-        n += s->errors[i].count;
-    return n;
+    return fits(a->errors_other + rows_total(a->errors, a->n_errors),
+                b->errors_other + rows_total(b->errors, b->n_errors)) &&
+           fits(rows_total(a->suites, a->n_suites), rows_total(b->suites, b->n_suites)) &&
+           fits(rows_total(a->addresses, a->n_addresses), rows_total(b->addresses, b->n_addresses));
 }
 
 /* Everything that could go wrong, before anything is touched. */
@@ -249,8 +256,7 @@ static enum err can_add(const struct snapshot *into, const struct snapshot *from
     for (size_t i = SNAPSHOT_STATUS_MIN; i <= SNAPSHOT_STATUS_MAX; i++)
         if (from->status[i] != 0 && !fits(into->status[i], from->status[i]))
             return ERR_RANGE;
-    bool ok = fits(errors_total(into), errors_total(from)) &&
-              fits(suites_total(into), suites_total(from)) && fits(into->cpu_ns, from->cpu_ns) &&
+    bool ok = rows_fit(into, from) && fits(into->cpu_ns, from->cpu_ns) &&
               fits(into->spin_ns, from->spin_ns) &&
               fits(into->context_switches, from->context_switches) &&
               fits(into->preemptions, from->preemptions) && fits(into->backlog, from->backlog) &&
@@ -330,6 +336,8 @@ enum err snapshot_add(struct snapshot *into, const struct snapshot *from, bool s
     into->errors_other += from->errors_other;
     for (size_t i = 0; i < from->n_suites; i++)
         snapshot_add_suite(into, from->suites[i].text, from->suites[i].count);
+    for (size_t i = 0; i < from->n_addresses; i++)
+        snapshot_add_address(into, from->addresses[i].text, from->addresses[i].count);
     snapshot_note_first(into, from->first_ns, from->document_bytes, from->server);
     snapshot_note_debug(into, from->debug);
     add_gauges(into, from, same_agent);
@@ -479,6 +487,8 @@ static bool same_errors(const struct snapshot *a, const struct snapshot *b, stru
 {
     return same_rows(a->errors, a->n_errors, b->errors, b->n_errors, "error ", msg) &&
            same_rows(a->suites, a->n_suites, b->suites, b->n_suites, "TLS ", msg) &&
+           same_rows(a->addresses, a->n_addresses, b->addresses, b->n_addresses, "connections to ",
+                     msg) &&
            same_number(a->errors_other, b->errors_other, "other errors", "", msg);
 }
 

@@ -17,17 +17,18 @@
  * histograms only. New kinds add rows, not formats.
  */
 
-#define SNAPSHOT_SERIES_MAX 64
+#define SNAPSHOT_SERIES_MAX    64
 /* Of the requests that were due in the warm-up: in no figure but their own. */
-#define SERIES_STAGE_WARMUP UINT32_MAX
-#define SNAPSHOT_STATUS_MIN 100
-#define SNAPSHOT_STATUS_MAX 599
-#define SNAPSHOT_ERRORS_MAX 32 /* different texts, the first by strcmp; the rest: errors_other */
-#define SNAPSHOT_ERROR_TEXT 96
-#define SNAPSHOT_SUITES_MAX 8                   /* the first by strcmp */
-#define SNAPSHOT_DEBUG      65536               /* of --debug-request */
-#define SNAPSHOT_SERVER     64                  /* of a Server header, with its NUL */
-#define SNAPSHOT_COUNT_MAX  (UINT64_C(1) << 56) /* of any count; 64 series of them fit u64 */
+#define SERIES_STAGE_WARMUP    UINT32_MAX
+#define SNAPSHOT_STATUS_MIN    100
+#define SNAPSHOT_STATUS_MAX    599
+#define SNAPSHOT_ERRORS_MAX    32 /* different texts, the first by strcmp; the rest: errors_other */
+#define SNAPSHOT_ERROR_TEXT    96
+#define SNAPSHOT_SUITES_MAX    8                   /* the first by strcmp */
+#define SNAPSHOT_ADDRESSES_MAX 32                  /* likewise */
+#define SNAPSHOT_DEBUG         65536               /* of --debug-request */
+#define SNAPSHOT_SERVER        64                  /* of a Server header, with its NUL */
+#define SNAPSHOT_COUNT_MAX     (UINT64_C(1) << 56) /* of any count; 64 series of them fit u64 */
 
 enum hist_kind {
     HIST_CORRECTED,   /* response - due */
@@ -82,12 +83,14 @@ struct snapshot {
     char *debug;                  /* owned; what --debug-request shows; NULL = nothing */
     size_t n_series;
     struct series *series; /* owned, sorted by (stage, name) */
-    size_t n_errors, n_suites;
+    size_t n_errors, n_suites, n_addresses;
     uint64_t errors_other;
     /* Last, as most of it is never touched: of a new snapshot it then takes no memory. */
     uint64_t status[SNAPSHOT_STATUS_MAX + 1];     /* by code; below 100 unused */
     struct error_row errors[SNAPSHOT_ERRORS_MAX]; /* sorted by text */
     struct error_row suites[SNAPSHOT_SUITES_MAX]; /* TLS: "VERSION CIPHER", handshakes; sorted */
+    /* "ADDRESS:PORT" or "unix:PATH", connections opened to it; sorted */
+    struct error_row addresses[SNAPSHOT_ADDRESSES_MAX];
 };
 
 struct snapshot *snapshot_new(void); /* no series yet */
@@ -112,6 +115,8 @@ void snapshot_note_debug(struct snapshot *s, const char *text);
 
 /* The same for what TLS handshakes agreed on; what has no row is dropped. */
 void snapshot_add_suite(struct snapshot *s, const char *text, uint64_t count);
+/* And for where connections went. */
+void snapshot_add_address(struct snapshot *s, const char *text, uint64_t count);
 
 /* into += from: counters, histograms, status, errors, cpu, intervals; bounds become the union; seq
  * and cumulative stay. With `same_agent` the gauges are taken from the later one (to_ns), else they

@@ -15,7 +15,8 @@ enum snapshot_key {
     SNAPSHOT_ERRORS,
     SNAPSHOT_SUITES,
     SNAPSHOT_FIRST,
-    SNAPSHOT_SHOWN
+    SNAPSHOT_SHOWN,
+    SNAPSHOT_ADDRESSES
 };
 enum series_key {
     SERIES_STAGE = 1,
@@ -170,7 +171,8 @@ enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len)
 {
     struct wire_out *w = wire_out_new();
     enum err e = ERR_OK;
-    wire_put_map(w, 4u + (s->n_suites > 0) + (s->first_ns > 0) + (s->debug != NULL));
+    wire_put_map(w, 4u + (s->n_suites > 0) + (s->first_ns > 0) + (s->debug != NULL) +
+                        (s->n_addresses > 0));
     wire_put_u64(w, SNAPSHOT_SCALARS);
     wire_put_fields(w, scalars, N(scalars), s);
     wire_put_u64(w, SNAPSHOT_SERIES);
@@ -192,6 +194,10 @@ enum err snapshot_encode(const struct snapshot *s, uint8_t **buf, size_t *len)
     if (s->debug != NULL) {
         wire_put_u64(w, SNAPSHOT_SHOWN);
         wire_put_bin(w, s->debug, strlen(s->debug));
+    }
+    if (s->n_addresses > 0) {
+        wire_put_u64(w, SNAPSHOT_ADDRESSES);
+        put_rows(w, s->addresses, s->n_addresses);
     }
     *buf = wire_out_take(w, len);
     wire_out_free(w);
@@ -447,6 +453,9 @@ static void get_snapshot(struct wire_in *r, struct snapshot_reader *reader)
             break;
         case SNAPSHOT_SHOWN:
             get_debug(r, s);
+            break;
+        case SNAPSHOT_ADDRESSES:
+            s->n_addresses = get_rows(r, s->addresses, SNAPSHOT_ADDRESSES_MAX);
             break;
         default:
             wire_skip(r);

@@ -123,6 +123,8 @@ struct client_env {
     void (*first)(void *arg, uint64_t done_ns, uint64_t body_bytes, const char *server);
     /* With client_rules.debug, at the end of a request: what was sent and received, as text. */
     void (*debug)(void *arg, const char *text, size_t len);
+    /* A connection to that address is open: one of client_traffic's connects. */
+    void (*reached)(void *arg, const struct target_addr *to);
     /* With client_rules.phases: a TCP connection is established, so long after connect(). */
     void (*opened)(void *arg, uint64_t took_ns);
 };

@@ -118,7 +118,8 @@ static int slot_dial(struct slot *s)
     if (s->client->env.rules.phases)
         s->connect_ns = clock_mono_ns();
     const struct target *t = target_now(s->target); /* its name may have been looked up again */
-    return conn_open(&s->conn, t, &t->addrs[s->addr % t->n]);
+    s->to = &t->addrs[s->addr % t->n];
+    return conn_open(&s->conn, t, s->to);
 }
 
 /* From any state without an open socket; keeps what is in flight so, else CONNECTING. */
@@ -158,6 +159,8 @@ static void slot_count(struct slot *s)
     struct client_h1 *c = s->client;
     if (s->conn.tls != NULL && c->env.shaken != NULL)
         c->env.shaken(c->env.arg, &s->conn.tls->handshake);
+    if (c->env.reached != NULL)
+        c->env.reached(c->env.arg, s->to);
     c->traffic.connects++;
     c->reached[s->aim] = true;
     slot_attempted(s);

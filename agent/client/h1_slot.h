@@ -94,8 +94,9 @@ struct slot {
     struct h1_response response;
     uint64_t tag, due_ns, sent_ns;
     uint64_t handed_ns, written_ns, first_byte_ns; /* the last two with phases */
-    uint64_t connect_ns; /* with phases, until TCP is connected: since when; else 0 */
-    size_t written, len; /* of its bytes */
+    const struct target_addr *to; /* where it was dialled last; as long as the target */
+    uint64_t connect_ns;          /* with phases, until TCP is connected: since when; else 0 */
+    size_t written, len;          /* of its bytes */
     uint32_t attempts;
     bool edited;     /* what is sent is not as it was rendered: h1_watch.h */
     bool holding;    /* the body waits for a 100, or for the end of `pause` */

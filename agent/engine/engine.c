@@ -213,6 +213,13 @@ static void on_debug(void *arg, const char *text, size_t len)
         recorder_debug(e->cfg.recorder, text, len);
 }
 
+static void on_reached(void *arg, const struct target_addr *to)
+{
+    struct engine *e = arg;
+    if (!e->discard)
+        recorder_reached(e->cfg.recorder, to);
+}
+
 static void on_opened(void *arg, uint64_t took_ns)
 {
     struct engine *e = arg;
@@ -231,6 +238,7 @@ enum err engine_new(const struct engine_config *cfg, struct engine **out, struct
     e->cfg.env.lost = on_lost;
     e->cfg.env.fault = on_fault;
     e->cfg.env.shaken = on_shaken;
+    e->cfg.env.reached = on_reached;
     e->cfg.env.opened = on_opened;
     e->cfg.env.first = on_first;
     e->cfg.env.debug = on_debug;

@@ -67,6 +67,15 @@ static void add_suites(const struct part *p, struct snapshot *s)
     }
 }
 
+static void add_addresses(const struct part *p, struct snapshot *s)
+{
+    for (uint32_t i = 0; i < p->n_addresses; i++) {
+        char text[TARGET_TEXT];
+        target_addr_text(&p->addresses[i].to, text, sizeof text);
+        snapshot_add_address(s, text, p->addresses[i].count);
+    }
+}
+
 static void add_hist(const struct hist_rec *from, struct series *to, enum hist_kind k)
 {
     if (from->total > 0)
@@ -107,6 +116,7 @@ enum err part_add_to(const struct part *p, struct snapshot *s)
         snapshot_note_first(s, p->first_ns, p->document_bytes, p->server);
     if (p->debug != NULL)
         snapshot_note_debug(s, p->debug);
+    add_addresses(p, s);
     add_health(p, s);
     return ERR_OK;
 }

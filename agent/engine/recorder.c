@@ -276,6 +276,21 @@ void recorder_debug(struct recorder *r, const char *text, size_t len)
     r->now->debug = mem_dup(text, len);
 }
 
+/* More addresses than rows: they are still counted as connects. */
+void recorder_reached(struct recorder *r, const struct target_addr *to)
+{
+    uint32_t i = 0;
+    struct part *p = r->now;
+    while (i < p->n_addresses && (p->addresses[i].to.len != to->len ||
+                                  memcmp(&p->addresses[i].to.sa, &to->sa, to->len) != 0))
+        i++;
+    if (i == RECORDER_ADDRESSES)
+        return;
+    if (i == p->n_addresses)
+        p->addresses[p->n_addresses++] = (struct part_address){*to, 0};
+    p->addresses[i].count++;
+}
+
 void recorder_connect(struct recorder *r, uint64_t took_ns)
 {
     hist_rec_record(&r->now->hists[HIST_CONNECT], took_ns);

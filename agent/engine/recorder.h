@@ -39,6 +39,13 @@ struct part_suite {
     uint64_t count;
 };
 
+/* Connections by the address they went to. */
+#define RECORDER_ADDRESSES SNAPSHOT_ADDRESSES_MAX
+struct part_address {
+    struct target_addr to;
+    uint64_t count;
+};
+
 /* What is kept of each row of the series map. */
 struct part_row {
     struct counters counters;
@@ -73,6 +80,8 @@ struct part {
     char *debug; /* owned; of --debug-request, NULL = none */
     uint32_t n_suites;
     struct part_suite suites[RECORDER_SUITES];
+    uint32_t n_addresses;
+    struct part_address addresses[RECORDER_ADDRESSES];
     struct hist_rec hists[HIST_KINDS]; /* all kinds but the two clocks, which each row has */
 };
 
@@ -99,6 +108,7 @@ void recorder_sent(struct recorder *r, uint32_t row, uint64_t due_ns, uint64_t s
 /* Every outcome. */
 void recorder_result(struct recorder *r, uint32_t row, const struct client_result *res);
 void recorder_handshake(struct recorder *r, const struct conn_handshake *h);
+void recorder_reached(struct recorder *r, const struct target_addr *to);
 void recorder_connect(struct recorder *r, uint64_t took_ns);
 /* The worker's first response. */
 void recorder_first(struct recorder *r, uint64_t done_ns, uint64_t body_bytes, const char *server);

@@ -136,6 +136,14 @@ static json_t *json_status(const struct snapshot *s)
     return o;
 }
 
+static json_t *json_addresses(const struct snapshot *s)
+{
+    json_t *o = json_object();
+    for (size_t i = 0; i < s->n_addresses; i++)
+        doc_set(o, s->addresses[i].text, doc_integer(s->addresses[i].count));
+    return o;
+}
+
 /* What the first response said of the server; null = there was none. */
 static json_t *json_first(const struct snapshot *s)
 {
@@ -369,6 +377,7 @@ static json_t *json_report(const struct result *r, const struct report_options *
     doc_set(o, "series", doc_slices(r, SLICE_BOTH));
     doc_set(o, "phases", doc_phases(r->total));
     doc_set(o, "peers", doc_peers(r));
+    doc_set(o, "addresses", json_addresses(r->total));
     doc_set(o, "target", json_first(r->total));
     doc_set(o, "agents", json_null());
     doc_set(o, "stalls", stalls);

@@ -17,6 +17,21 @@ static void connections(FILE *out, const struct counters *c)
     text_end(&f);
 }
 
+#define ADDRESSES_SHOWN 8
+
+/* Which addresses of one name, of several hosts, of a name that moved. */
+static void addresses(FILE *out, const struct snapshot *s)
+{
+    struct text_flow f = text_begin(out, "Addresses");
+    for (size_t i = 0; i < s->n_addresses && i < ADDRESSES_SHOWN; i++)
+        text_item(&f, i == 0 ? "" : ", ", "%s: %" PRIu64, s->addresses[i].text,
+                  s->addresses[i].count);
+    if (s->n_addresses > ADDRESSES_SHOWN)
+        text_item(&f, ", ", "and %zu more", s->n_addresses - ADDRESSES_SHOWN);
+    text_words(&f, "(connections opened)");
+    text_end(&f);
+}
+
 static void bytes(FILE *out, const struct counters *c)
 {
     char heads[UNITS_TEXT], bodies[UNITS_TEXT], sent[UNITS_TEXT];
@@ -56,6 +71,8 @@ void text_traffic(FILE *out, const struct result *r, const struct report_options
     server(out, r->total);
     if (o->spectrum)
         connections(out, c);
+    if (r->total->n_addresses > 1 || (o->spectrum && r->total->n_addresses > 0))
+        addresses(out, r->total);
     if (o->spectrum)
         bytes(out, c);
     if (c->redirects > 0) {

@@ -22,6 +22,8 @@
 static struct route_server *servers[3];
 static struct agent_process agent;
 static char dir[64], url[128], port[8];
+/* What the last run reported: connections by address. */
+static json_t *reached;
 
 static void set_up(void)
 {
@@ -30,6 +32,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+    json_decref(reached);
+    reached = NULL;
     if (agent.process.pid != 0)
         agent_stop(&agent);
     memset(&agent, 0, sizeof agent);
@@ -77,6 +81,28 @@ static void start(struct process *p, const char *const *flags)
     process_start(p, "hammer-ctl", args);
 }
 
+/* How many connections it says went to that address with the servers' port, or to that path. */
+static size_t opened(const char *address)
+{
+    char key[128];
+    snprintf(key, sizeof key, strchr(address, '/') == NULL ? "%s:%s" : "unix:%s", address, port);
+    return (size_t)json_integer_value(json_object_get(reached, key));
+}
+
+static void keep_reached(json_t *r)
+{
+    int64_t sum = 0;
+    const char *address;
+    json_t *count;
+    json_decref(reached);
+    reached = json_incref(report_at(r, "addresses"));
+    json_object_foreach(reached, address, count)
+    {
+        sum += json_integer_value(count);
+    }
+    ck_assert_int_eq(sum, report_int(r, "totals.connects"));
+}
+
 static void run_ok(const char *const *flags)
 {
     struct process p;
@@ -86,6 +112,7 @@ static void run_ok(const char *const *flags)
     start(&p, args);
     json_t *r = report_wait(&p, 0, 4, LIMIT_MS);
     ck_assert_int_eq(report_int(r, "totals.ok"), REQUESTS);
+    keep_reached(r);
     json_decref(r);
     process_end(&p);
 }
@@ -135,6 +162,7 @@ END_TEST
 /* All addresses of a name in turn. */
 START_TEST(test_addresses_in_turn)
 {
+    char address[16];
     ck_assert(start_server(0, (struct route_server_options){0}));
     if (!start_server(1, (struct route_server_options){.listen = "127.0.0.2"}) ||
         !start_server(2, (struct route_server_options){.listen = "127.0.0.3"}))
@@ -145,6 +173,8 @@ START_TEST(test_addresses_in_turn)
         /* Each of the four places takes them in turn. */
         ck_assert_uint_ge(seen_by(i).connections, REQUESTS / 3 - 4);
         ck_assert_uint_le(seen_by(i).connections, REQUESTS / 3 + 4);
+        snprintf(address, sizeof address, "127.0.0.%zu", i + 1);
+        ck_assert_uint_eq(opened(address), seen_by(i).connections);
     }
 }
 END_TEST
@@ -175,7 +205,9 @@ START_TEST(test_families)
     run_ok(FLAGS("--no-keepalive", "--resolve", resolve("127.0.0.1,[::1]"), families[_i].flag));
     ck_assert_uint_eq(seen_by(0).connections > 0, families[_i].v4);
     ck_assert_uint_eq(seen_by(1).connections > 0, families[_i].v6);
-    ck_assert_uint_eq(seen_by(0).connections + seen_by(1).connections, REQUESTS);
+    ck_assert_uint_eq(opened("127.0.0.1"), seen_by(0).connections);
+    ck_assert_uint_eq(opened("[::1]"), seen_by(1).connections);
+    ck_assert_uint_eq(opened("127.0.0.1") + opened("[::1]"), REQUESTS);
 }
 END_TEST
 
@@ -211,6 +243,7 @@ START_TEST(test_unix_socket)
     struct route_server_seen seen = seen_by(0);
     ck_assert_uint_eq(seen.requests, REQUESTS);
     ck_assert_uint_eq(seen.connections, 4);
+    ck_assert_uint_eq(opened(path), 4);
     ck_assert_str_eq(seen.peers[0].address, "unix");
     ck_assert_int_eq(strncmp(seen.head, "GET /there HTTP/1.1\r\nHost: name.test\r\n", 38), 0);
 }
@@ -335,6 +368,9 @@ START_TEST(test_dns_refresh)
     write_hosts(hosts, "127.0.0.2");
     json_t *r = report_wait(&p, 0, 4, LIMIT_MS);
     ck_assert_int_eq(report_int(r, "totals.ok"), 350);
+    keep_reached(r);
+    ck_assert_uint_eq(opened("127.0.0.1"), seen_by(0).connections);
+    ck_assert_uint_eq(opened("127.0.0.2"), seen_by(1).connections);
     ck_assert_uint_eq(seen_by(0).requests + seen_by(1).requests, 350);
     if (_i == 1)
         ck_assert_uint_ge(seen_by(1).requests, 50);

@@ -66,6 +66,11 @@ struct snapshot *random_snapshot(uint64_t *rng)
         snprintf(text, sizeof text, "TLSv1.3 SUITE_%u", (unsigned)check_below(rng, 12));
         snapshot_add_suite(s, text, check_below(rng, 9));
     }
+    for (uint64_t i = check_below(rng, 2) * check_below(rng, 50); i > 0; i--) {
+        char text[32];
+        snprintf(text, sizeof text, "127.0.0.%u:80", (unsigned)check_below(rng, 60));
+        snapshot_add_address(s, text, check_below(rng, 9));
+    }
     s->errors_other += check_below(rng, 3);
     return s;
 }

@@ -195,6 +195,36 @@ START_TEST(test_handshakes)
 }
 END_TEST
 
+/* The same address is the same row, wherever it is written down. */
+START_TEST(test_addresses)
+{
+    struct target t, again;
+    ck_assert_int_eq(target_resolve("127.0.0.1", "80", &t, NULL), ERR_OK);
+    again = t;
+    recorder_reached(r, &t.addrs[0]);
+    recorder_reached(r, &again.addrs[0]);
+    for (uint16_t port = 1000; port < 1000 + RECORDER_ADDRESSES; port++) {
+        char text[8];
+        snprintf(text, sizeof text, "%u", port);
+        ck_assert_int_eq(target_resolve("127.0.0.1", text, &t, NULL), ERR_OK);
+        recorder_reached(r, &t.addrs[0]);
+    }
+    struct part *p = recorder_take(r, false);
+    struct snapshot *s = snapshot_new();
+    ck_assert_int_eq(part_add_to(p, s), ERR_OK);
+    ck_assert_uint_eq(s->n_addresses, SNAPSHOT_ADDRESSES_MAX); /* the last one had no row */
+    ck_assert_str_eq(s->addresses[0].text, "127.0.0.1:1000");
+    ck_assert_str_eq(s->addresses[31].text, "127.0.0.1:80");
+    ck_assert_uint_eq(s->addresses[31].count, 2);
+    snapshot_free(s);
+    recorder_give(r, p);
+    recorder_reached(r, &again.addrs[0]);
+    p = recorder_take(r, true);
+    ck_assert_uint_eq(p->n_addresses, 1);
+    ck_assert_uint_eq(p->addresses[0].count, 1);
+}
+END_TEST
+
 /* Without a spare the current part goes on: nothing is lost. */
 START_TEST(test_no_spare_is_coarser_not_lossy)
 {
@@ -456,6 +486,7 @@ int main(void)
     tcase_add_test(tc, test_faults_and_errors_are_bounded);
     tcase_add_test(tc, test_faults_are_outside_the_ledger);
     tcase_add_test(tc, test_handshakes);
+    tcase_add_test(tc, test_addresses);
     tcase_add_test(tc, test_no_spare_is_coarser_not_lossy);
     tcase_add_test(tc, test_a_part_comes_home_clean);
     tcase_add_test(tc, test_a_short_burst_is_no_overload);

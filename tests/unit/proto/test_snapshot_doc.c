@@ -33,12 +33,15 @@ START_TEST(test_the_document_agrees)
     snprintf(
         text, sizeof text,
         "{%d: scalars, %d: array of series, %d: status codes,\n%d: error texts, %d: TLS suites, "
-        "%d: first response}",
+        "%d: first response, %d: addresses}",
         SNAPSHOT_SCALARS, SNAPSHOT_SERIES, SNAPSHOT_STATUS, SNAPSHOT_ERRORS, SNAPSHOT_SUITES,
-        SNAPSHOT_FIRST);
+        SNAPSHOT_FIRST, SNAPSHOT_ADDRESSES);
     protocol_doc_has(TEST_DATA_DIR, "Snapshot", text);
     snprintf(text, sizeof text, "{\"VERSION CIPHER\": handshakes}, at most %d;",
              SNAPSHOT_SUITES_MAX);
+    protocol_doc_has(TEST_DATA_DIR, "Snapshot", text);
+    snprintf(text, sizeof text, "{\"ADDRESS:PORT\": connections}, at most %d;",
+             SNAPSHOT_ADDRESSES_MAX);
     protocol_doc_has(TEST_DATA_DIR, "Snapshot", text);
 }
 END_TEST
