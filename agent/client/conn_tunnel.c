@@ -8,6 +8,7 @@
 
 #define REQUEST_MAX  700
 #define RESPONSE_MAX 8192 /* of a header block */
+#define INTERIM_MAX  16   /* one who sends them faster than they are read would never be done */
 #define STATUS_AT    9    /* "HTTP/1.1 " */
 #define STATUS_END   (STATUS_AT + 3)
 
@@ -56,7 +57,7 @@ static int judge(struct conn_tunnel *t)
     unsigned status = t->status;
     t->seen = t->status = t->newlines = 0;
     if (status / 100 == 1)
-        return CONN_TUNNEL_READ;
+        return ++t->interim <= INTERIM_MAX ? CONN_TUNNEL_READ : -CONN_PROXY_BROKEN;
     if (status / 100 != 2)
         return -(CONN_PROXY_STATUS + (int)status);
     t->open = true;

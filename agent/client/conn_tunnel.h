@@ -21,6 +21,7 @@ struct conn_tunnel {
     uint16_t seen;    /* bytes of the response */
     uint16_t status;
     uint8_t newlines; /* in a row, at the end of what was seen */
+    uint8_t interim;  /* responses before the one that counts */
     bool open;
 };
 

@@ -74,6 +74,18 @@ START_TEST(test_answers_whole)
 }
 END_TEST
 
+/* A proxy that goes on with them would hold a load thread for as long as it likes. */
+START_TEST(test_interim_responses_are_bounded)
+{
+    int got = step();
+    for (unsigned i = 0; i < 100 && got == CONN_TUNNEL_READ; i++) {
+        answer("HTTP/1.1 102 Processing\r\n\r\n");
+        got = step();
+    }
+    ck_assert_int_eq(got, -CONN_PROXY_BROKEN);
+}
+END_TEST
+
 /* However the bytes are cut, and without touching what follows. */
 START_TEST(test_answers_byte_by_byte)
 {
@@ -151,6 +163,7 @@ int main(void)
     tcase_add_test(t, test_an_endless_answer_ends);
     tcase_add_test(t, test_an_end_is_no_answer);
     tcase_add_test(t, test_the_request_in_pieces);
+    tcase_add_test(t, test_interim_responses_are_bounded);
     suite_add_tcase(s, t);
     return check_main(s);
 }
