@@ -31,18 +31,19 @@ static bool method_allowed(const struct policy *p, const char *method)
     return p->any_method;
 }
 
-static enum err check_method(const struct policy *p, const char *method, struct errmsg *msg)
+/* `why` the plan asks for it; "" = it says so. */
+static enum err check_method(const struct policy *p, const char *method, const char *why,
+                             struct errmsg *msg)
 {
     char list[160] = "", shown[UNITS_SHOWN];
-    method = method != NULL ? method : "GET";
     if (method_allowed(p, method))
         return ERR_OK;
     for (size_t i = 0; i < p->n_methods; i++) {
         size_t len = strlen(list);
         snprintf(list + len, sizeof list - len, " %s", p->methods[i]);
     }
-    return refuse(p, POLICY_METHODS, msg, "methods are%s, the plan asks for %.40s",
-                  p->n_methods > 0 ? list : " none", units_format_shown(method, shown));
+    return refuse(p, POLICY_METHODS, msg, "methods are%s, the plan asks for %.40s%s",
+                  p->n_methods > 0 ? list : " none", units_format_shown(method, shown), why);
 }
 
 static enum err check_body(const struct policy *p, size_t len, struct errmsg *msg)
@@ -53,18 +54,31 @@ static enum err check_body(const struct policy *p, size_t len, struct errmsg *ms
                   "max_body %" PRIu64 " bytes, the plan's body has %zu bytes", p->max_body, len);
 }
 
+/* What a redirect may turn a request into as well, except for HEAD. */
+static enum err check_methods(const struct policy *p, const struct plan *plan, const char *method,
+                              struct errmsg *msg)
+{
+    method = method != NULL ? method : "GET";
+    enum err e = check_method(p, method, "", msg);
+    if (e == ERR_OK && plan->follow > 0 && strcmp(method, "HEAD") != 0)
+        e = check_method(p, "GET", ", which --follow makes of others", msg);
+    return e;
+}
+
 /* None of the plan's requests escapes. */
 static enum err check_requests(const struct policy *p, const struct plan *plan, struct errmsg *msg)
 {
     struct template_book *book;
+    bool common = false; /* the body that many may share has been checked */
     enum err e = plan_book(plan, &book, msg);
     for (size_t i = 0; i < plan_request_count(plan) && e == ERR_OK; i++) {
         struct plan_request q;
         size_t len;
         plan_request_at(plan, i, &q);
-        e = check_method(p, q.method, msg);
-        if (e != ERR_OK || (i > 0 && q.body == plan->body)) /* of that one once is enough */
+        e = check_methods(p, plan, q.method, msg);
+        if (e != ERR_OK || (common && q.body == plan->body))
             continue;
+        common = common || q.body == plan->body;
         e = plan_text_max(plan, book, q.body, q.body_len, TEMPLATE_IN_BODY, &len, msg);
         if (e == ERR_OK)
             e = check_body(p, len, msg);

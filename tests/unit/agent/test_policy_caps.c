@@ -95,6 +95,43 @@ START_TEST(test_every_request_counts)
 }
 END_TEST
 
+/* Also where the first request has a body of its own. */
+START_TEST(test_a_shared_body_counts)
+{
+    fresh();
+    for (size_t i = 0; i < 3; i++)
+        plan_add_entry(&plan)->url = mem_strdup("http://h/");
+    policy.max_body = 5;
+    plan.body = mem_dup("123456", 6);
+    plan.body_len = 6;
+    for (size_t i = 0; i < 3; i++) {
+        refused("policy p.yml:4: max_body 5 bytes, the plan's body has 6 bytes");
+        plan.entries[i].body = mem_dup("1", 1);
+        plan.entries[i].body_len = 1;
+    }
+    accepted(); /* nobody sends it */
+    plan_clear(&plan);
+}
+END_TEST
+
+START_TEST(test_a_redirect_changes_the_method)
+{
+    fresh();
+    policy.any_method = false;
+    policy.n_methods = 2;
+    strcpy(policy.methods[0], "HEAD");
+    strcpy(policy.methods[1], "POST");
+    plan.method = mem_strdup("POST");
+    accepted();
+    plan.follow = 1;
+    refused("policy p.yml:5: methods are HEAD POST, the plan asks for GET, which --follow makes of "
+            "others");
+    strcpy(plan.method, "HEAD");
+    accepted(); /* stays what it is */
+    plan_clear(&plan);
+}
+END_TEST
+
 /* It is the peak that counts, however short. */
 START_TEST(test_rate_of_stages_is_their_peak)
 {
@@ -278,6 +315,8 @@ int main(void)
     Suite *s = suite_create("policy_caps");
     TCase *t = tcase_create("policy_caps");
     tcase_add_test(t, test_every_request_counts);
+    tcase_add_test(t, test_a_shared_body_counts);
+    tcase_add_test(t, test_a_redirect_changes_the_method);
     tcase_add_test(t, test_rate_is_this_agents);
     tcase_add_test(t, test_rate_of_stages_is_their_peak);
     tcase_add_test(t, test_poisson_needs_room);
