@@ -434,11 +434,12 @@ static void halt_workers(struct run *r, uint64_t drain_ns)
             worker_halt(r->workers[i].worker, drain_ns);
 }
 
+/* To the target each hop of a redirect is one more. */
 static uint64_t sent_so_far(const struct run *r)
 {
     uint64_t sent = 0;
     for (size_t i = 0; i < r->total->n_series; i++)
-        sent += r->total->series[i].counters.sent;
+        sent += r->total->series[i].counters.sent + r->total->series[i].counters.redirects;
     return sent;
 }
 

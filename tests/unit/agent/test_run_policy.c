@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/hostile_script.h"
 #include "tests/lib/loop_wait.h"
 
 static struct loop *loop;
@@ -95,6 +96,27 @@ START_TEST(test_more_than_the_rate)
     ck_assert_int_eq(counters_check(&counted, NULL), ERR_OK);
     ck_assert_uint_gt(counted.sent, 164);
     ck_assert_uint_lt(counted.sent, 20000);
+}
+END_TEST
+
+/* A target that answers with redirects has each of them asked for. */
+START_TEST(test_redirects_count)
+{
+    static const struct hostile_step loops[] = {
+        READ, SEND("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"), AGAIN};
+    const struct hostile_step *const scripts[] = {loops};
+    struct hostile_server *h = hostile_start(scripts, 1);
+    snprintf(plan.url, strlen(plan.url) + 1, "http://127.0.0.1:%u", (unsigned)hostile_port(h));
+    policy.unlimited_rate = false;
+    policy.max_rate = plan.rate = (struct rate){50, 1};
+    plan.follow = 50;
+    start();
+    LOOP_WAIT(loop, ended == 1);
+    ck_assert(last.policy);
+    ck_assert_ptr_eq(strstr(last.problem, "policy p.yml: max_rate 50/s, but "), last.problem);
+    ck_assert_int_eq(counters_check(&counted, NULL), ERR_OK);
+    ck_assert_uint_gt(counted.redirects, counted.sent);
+    hostile_stop(h);
 }
 END_TEST
 
@@ -205,6 +227,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, test_more_than_the_rate);
+    tcase_add_test(t, test_redirects_count);
     tcase_add_test(t, test_longer_than_the_time);
     tcase_add_test(t, test_within);
     tcase_add_test(t, test_a_run_has_its_own_copy);
