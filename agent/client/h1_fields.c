@@ -62,7 +62,8 @@ void h1_fields_value(struct h1_fields *f, const char *bytes, size_t len)
             f->cap *= 2;
         f->value = mem_realloc(f->value, f->cap, 1);
     }
-    memcpy(f->value + f->len, bytes, len);
+    if (len > 0) /* else there may be no room at all */
+        memcpy(f->value + f->len, bytes, len);
     f->len += len;
 }
 

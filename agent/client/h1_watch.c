@@ -31,7 +31,8 @@ static void keep_text(char **to, size_t *len, size_t *cap, const char *bytes, si
             *cap *= 2;
         *to = mem_realloc(*to, *cap, 1);
     }
-    memcpy(*to, bytes, n);
+    if (n > 0)
+        memcpy(*to, bytes, n);
     *len = n;
 }
 
