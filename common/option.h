@@ -98,6 +98,9 @@ void option_accepted(const struct option_row *row, char *buf, size_t size);
 
 /* Prints aligned help lines for the rows, at most 100 columns. */
 void option_help(const struct option_row *rows, size_t n_rows, FILE *out);
+/* The same for groups, each under its title, in one column; one without a title goes on with the
+ * one before. */
+void option_help_groups(const struct option_group *groups, size_t n, FILE *out);
 
 /* Frees OPTION_STRING and OPTION_LIST members of the target and zeroes them. */
 void option_clear(const struct option_row *rows, size_t n_rows, void *target);

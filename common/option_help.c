@@ -171,22 +171,50 @@ static void print_wrapped(FILE *out, const char *text, int indent)
     fputc('\n', out);
 }
 
-void option_help(const struct option_row *rows, size_t n_rows, FILE *out)
+static size_t left_width(const struct option_group *g)
 {
     char left[HELP_LEFT];
-    size_t width = 0;
-    for (size_t i = 0; i < n_rows; i++) {
-        size_t len = left_side(&rows[i], left, sizeof left);
+    size_t width = 0, at = 0;
+    const struct option_row *row;
+    while ((row = option_group_next(g, &at)) != NULL) {
+        size_t len = left_side(row, left, sizeof left);
         if (len > width && len <= HELP_TEXT_MAX)
             width = len;
     }
+    return width;
+}
+
+static void print_rows(const struct option_group *g, size_t width, FILE *out)
+{
+    char left[HELP_LEFT];
     int indent = (int)width + 4;
-    for (size_t i = 0; i < n_rows; i++) {
-        size_t len = left_side(&rows[i], left, sizeof left);
-        if (len > width)
+    size_t at = 0;
+    const struct option_row *row;
+    while ((row = option_group_next(g, &at)) != NULL) {
+        if (left_side(row, left, sizeof left) > width)
             fprintf(out, "  %s\n%*s", left, indent, "");
         else
             fprintf(out, "  %-*s  ", (int)width, left);
-        print_wrapped(out, rows[i].text, indent);
+        print_wrapped(out, row->text, indent);
+    }
+}
+
+void option_help(const struct option_row *rows, size_t n_rows, FILE *out)
+{
+    struct option_group g = {.rows = rows, .n = n_rows};
+    print_rows(&g, left_width(&g), out);
+}
+
+void option_help_groups(const struct option_group *groups, size_t n, FILE *out)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t w = left_width(&groups[i]);
+        width = w > width ? w : width;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (groups[i].title != NULL)
+            fprintf(out, "\n%s:\n", groups[i].title);
+        print_rows(&groups[i], width, out);
     }
 }

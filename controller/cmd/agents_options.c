@@ -31,6 +31,8 @@ static const struct option_row own_rows[] = {
 #define OWN_N    (sizeof own_rows / sizeof own_rows[0])
 #define ROWS_MAX 40
 
+_Static_assert(2 + RUN_OPTIONS_GROUPS <= CMD_GROUPS_MAX, "all groups have their place");
+
 /* Those of run's flags that a list of agents understands. */
 #define SHARED "agents inventory insecure-agents tls-ca tls-cert tls-key tls-crl debug help"
 
@@ -44,8 +46,7 @@ size_t agents_options_groups(struct option_group groups[])
                                       .rows = own_rows,
                                       .n = OWN_N,
                                       .word = ""};
-    groups[1] = run[n - 1];
-    groups[1].title = NULL;
+    groups[1] = run_options_own();
     groups[1].names = SHARED;
     groups[1].word = "";
     for (size_t i = 0; i < n; i++) {
@@ -77,10 +78,7 @@ static void check_help(void)
     printf("usage: hammer-ctl agents check [flags of run] URL\n\n"
            "Would a run with these flags start? Asks its agents and makes the preflight that run "
            "makes;\nsends nothing to the target.\n");
-    for (size_t i = 0; i < run_options_groups(groups); i++) {
-        printf("\n%s:\n", groups[i].title);
-        option_help(groups[i].rows, groups[i].n, stdout);
-    }
+    option_help_groups(groups, run_options_groups(groups), stdout);
     printf("\nExit codes: 0 it would start, 1 bad input, 2 it would not.\n");
 }
 

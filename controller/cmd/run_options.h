@@ -58,9 +58,11 @@ enum err run_options_outputs(const struct run_options *o, struct errmsg *msg) MU
 /* The agents that --agents names, those of groups ("@lab", "@all") from the inventory file. */
 enum err run_options_agents(const struct run_options *o, struct inventory *inv,
                             struct errmsg *msg) MUST_CHECK;
-/* The plan's flags and, last, run's own; returns how many groups it filled in. */
-#define RUN_OPTIONS_GROUPS 2
+/* All flags by what they are about; returns how many groups it filled in. */
+#define RUN_OPTIONS_GROUPS 10
 size_t run_options_groups(struct option_group groups[]);
+/* Those that are not the plan's, in one group without a title. */
+struct option_group run_options_own(void);
 void run_options_help(void);
 void run_options_clear(struct run_options *o);
 

@@ -42,10 +42,7 @@ static const struct {
 
 size_t runs_options_groups(enum runs_command command, struct option_group groups[])
 {
-    struct option_group run[RUN_OPTIONS_GROUPS];
-    size_t n = run_options_groups(run);
-    groups[0] = run[n - 1];
-    groups[0].title = NULL;
+    groups[0] = run_options_own();
     groups[0].names = commands[command].names;
     return 1;
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller/cmd/run_options.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/option_help.h"
+#include "tests/lib/check_main.h"
+
+static size_t times_listed(const struct option_group groups[], size_t n, const char *name)
+{
+    size_t times = 0;
+    for (size_t g = 0; g < n; g++) {
+        const struct option_row *row;
+        for (size_t at = 0; (row = option_group_next(&groups[g], &at)) != NULL;)
+            times += strcmp(row->name, name) == 0;
+    }
+    return times;
+}
+
+/* A flag that --help forgets does not exist, one under two headings looks like two. */
+START_TEST(test_every_flag_has_one_heading)
+{
+    struct option_group groups[RUN_OPTIONS_GROUPS];
+    size_t n = run_options_groups(groups), n_rows;
+    struct option_row *rows = run_options_rows(&n_rows);
+    ck_assert_uint_eq(n, RUN_OPTIONS_GROUPS);
+    for (size_t i = 0; i < n_rows; i++)
+        ck_assert_msg(times_listed(groups, n, rows[i].name) == 1, "--%s is under %zu headings",
+                      rows[i].name, times_listed(groups, n, rows[i].name));
+    mem_free(rows);
+}
+END_TEST
+
+/* A heading that lists a flag which is no more, or in the other table, lists nothing. */
+START_TEST(test_every_listed_name_is_a_flag)
+{
+    struct option_group groups[RUN_OPTIONS_GROUPS];
+    size_t n = run_options_groups(groups);
+    for (size_t g = 0; g < n; g++) {
+        struct option_alias a = {groups[g].names, 0};
+        size_t listed = 0, found = 0, at = 0;
+        while (option_alias_next(&a))
+            listed++;
+        while (option_group_next(&groups[g], &at) != NULL)
+            found++;
+        ck_assert_uint_eq(listed, found);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("run_options");
+    TCase *t = tcase_create("groups");
+    suite_add_tcase(s, t);
+    tcase_add_test(t, test_every_flag_has_one_heading);
+    tcase_add_test(t, test_every_listed_name_is_a_flag);
+    return check_main(s);
+}
