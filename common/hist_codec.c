@@ -167,9 +167,9 @@ static bool tally_add(struct tally *t, const struct hist_geometry *g, uint32_t f
 static bool fill_block(struct payload *in, uint8_t *bytes, uint32_t *i, struct tally *t,
                        uint32_t *top)
 {
-    const uint8_t *p = in->p;
+    const uint8_t *p = in->p, *end = in->end;
     uint32_t base = *i - *i % HIST_BLOCK, at = *i % HIST_BLOCK, last = 0, n = 0, steps = 0;
-    while (at < HIST_BLOCK && p < in->end && *p < MORE) {
+    while (at < HIST_BLOCK && p < end && *p < MORE) {
         uint32_t z = *p++, run = -(z & 1), count = (z >> 1) & ~run;
         bytes[at] = (uint8_t)count;
         n += count;
