@@ -33,9 +33,9 @@ START_TEST(test_the_document_agrees)
     snprintf(
         text, sizeof text,
         "{%d: scalars, %d: array of series, %d: status codes,\n%d: error texts, %d: TLS suites, "
-        "%d: first response, %d: addresses}",
+        "%d: first response, %d: debug, %d: addresses}",
         SNAPSHOT_SCALARS, SNAPSHOT_SERIES, SNAPSHOT_STATUS, SNAPSHOT_ERRORS, SNAPSHOT_SUITES,
-        SNAPSHOT_FIRST, SNAPSHOT_ADDRESSES);
+        SNAPSHOT_FIRST, SNAPSHOT_SHOWN, SNAPSHOT_ADDRESSES);
     protocol_doc_has(TEST_DATA_DIR, "Snapshot", text);
     snprintf(text, sizeof text, "{\"VERSION CIPHER\": handshakes}, at most %d;",
              SNAPSHOT_SUITES_MAX);
