@@ -368,12 +368,11 @@ static uint64_t complete_until(const struct run *r)
 
 static void consume(struct run *r, struct part *p, struct snapshot *into)
 {
-    /* The cumulative figures are added up apart from the deltas, so that comparing them proves
-     * something. There are no more series than rows of the map: adding cannot fail. */
+    /* Added up apart from the deltas, so that comparing proves something. The map's rows bound the
+     * series: adding cannot fail. */
     if (part_add_to(p, into) != ERR_OK || part_add_to(p, r->total) != ERR_OK)
         log_error("run", "a part of worker %" PRIu32 " could not be added", p->worker);
-    if (p->to_ns > r->last_to_ns)
-        r->last_to_ns = p->to_ns;
+    r->last_to_ns = p->to_ns > r->last_to_ns ? p->to_ns : r->last_to_ns;
     worker_give(r->workers[p->worker].worker, p);
 }
 

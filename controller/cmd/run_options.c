@@ -256,7 +256,7 @@ size_t run_options_groups(struct option_group groups[])
         {"The load", false,
          "rate rate-per-agent duration stages arrivals seed jitter requests forever warmup "
          "closed-loop think"},
-        {NULL, true, "abort-on max-connect-failures"},
+        {NULL, true, "abort-on max-connect-failures slo"},
         {"Requests", true, "file urls"},
         {NULL, false,
          "method header data body body-lines body-size chunked expect-continue order "
@@ -268,7 +268,7 @@ size_t run_options_groups(struct option_group groups[])
          "dns-refresh"},
         {"Responses", false, "expect-status expect-body follow cookies timeout"},
         {"TLS to the target", false, "insecure cacert cert key tls-min tls-resume sni"},
-        {"Measuring", false, "interval spin dispatch-quantum"},
+        {"Measuring", false, "interval spin dispatch-quantum debug-request"},
         {"Agents and report", true,
          "agents inventory local tls-ca tls-cert tls-key tls-crl insecure-agents wait-agents "
          "min-agents on-agent-loss lease force name json output no-journal latency u_latency "

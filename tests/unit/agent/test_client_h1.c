@@ -12,7 +12,7 @@
 
 #define TOO_LARGE "HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno"
 
-#define BIG_BODY (4u << 20)
+#define BIG_BODY (48u << 20) /* more than two sockets take at once */
 
 /* Scripts of the first connections; the good one follows, so that the slot's recovery is seen. */
 struct row {
