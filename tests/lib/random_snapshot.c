@@ -52,6 +52,8 @@ struct snapshot *random_snapshot(uint64_t *rng)
     for (uint64_t i = check_below(rng, 2); i > 0; i--) /* often at the same instant */
         snapshot_note_first(s, check_below(rng, 3), check_below(rng, 2),
                             &"nginx\x1b"[check_below(rng, 3)]);
+    if (check_below(rng, 4) == 0)
+        snapshot_note_debug(s, "> GET / HTTP/1.1\n\x1b");
     for (uint64_t i = check_below(rng, 3); i > 0; i--)
         random_series(rng, s);
     for (uint64_t i = check_below(rng, 4); i > 0; i--)
@@ -101,4 +103,6 @@ void assert_same_snapshot(const struct snapshot *a, const struct snapshot *b)
     ck_assert_uint_eq(a->first_ns, b->first_ns);
     ck_assert_uint_eq(a->document_bytes, b->document_bytes);
     ck_assert_str_eq(a->server, b->server);
+    ck_assert_int_eq(a->debug != NULL, b->debug != NULL);
+    ck_assert(a->debug == NULL || strcmp(a->debug, b->debug) == 0);
 }
