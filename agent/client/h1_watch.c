@@ -285,6 +285,8 @@ bool slot_follow(struct slot *s, bool reuse, uint64_t now_ns)
         slot_send(s, now_ns);
         return true;
     }
+    if (s->holding) /* redirected instead of 100: that body is not sent there */
+        slot_let_body_go(s);
     conn_close(&s->conn);
     slot_move(s, SLOT_OPENING);
     slot_aim(s, origin);

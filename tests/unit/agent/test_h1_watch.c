@@ -240,6 +240,27 @@ START_TEST(test_large_body)
 }
 END_TEST
 
+/* A redirect instead of a 100: the held-back body is for the hop, which waits for its own 100. The
+ * pause must not end in the middle of opening. */
+START_TEST(test_held_back_body)
+{
+    static const struct hostile_step first[] = {READ, SEND(TO("307", "/x")), HANG};
+    static const struct hostile_step second[] = {
+        READ, SEND("HTTP/1.1 100 C\r\n\r\n"), {.op = HOSTILE_TRICKLE, .bytes = GOOD, .n = 1}, HANG};
+    static const struct hostile_step *const scripts[] = {first, second};
+    f.server[0] = hostile_start(scripts, 2);
+    struct h1_rig_config cfg = config("POST", 10, follow);
+    cfg.request.expect_continue = true;
+    h1_rig_open(&f.rig, &cfg);
+    h1_rig_wait_idle(&f.rig, 1);
+    h1_rig_submit(&f.rig);
+    h1_rig_wait(&f.rig, &f.rig.traffic.redirects, 1);
+    h1_rig_expire(&f.rig); /* the pause, if there still were one: then the slot is opening */
+    h1_rig_wait(&f.rig, &f.rig.completed, 1);
+    ck_assert_uint_eq(f.rig.traffic.redirects, 1);
+}
+END_TEST
+
 static char to_other[200];
 
 /* To another host of the plan, and from there back: nothing is lost or counted twice. */
@@ -411,6 +432,7 @@ static Suite *suite(void)
     tcase_add_test(t, test_retried_hop);
     tcase_add_test(t, test_timeout_covers_all);
     tcase_add_test(t, test_large_body);
+    tcase_add_test(t, test_held_back_body);
     tcase_add_test(t, test_other_host);
     tcase_add_test(t, test_other_host_is_dead);
     tcase_add_test(t, test_redirected_while_quiet);
