@@ -364,6 +364,14 @@ START_TEST(test_files_and_variables_come_along)
     ck_assert_uint_eq(p.n_env, 0);
     plan_clear(&p);
 
+    plan_of(&p, 2); /* the body that the second one has is not that of the first */
+    p.data = mem_strdup("{{env PLAN_TEST_VALUE}}");
+    p.entries[0].body = mem_dup("1", 1);
+    p.entries[0].body_len = 1;
+    must_check(&p);
+    ck_assert_uint_eq(p.n_env, 1);
+    plan_clear(&p);
+
     plan_of(&p, 1);
     p.data = mem_strdup("{{env PLAN_TEST_NONE}}");
     assert_refused(&p, "{{env PLAN_TEST_NONE}}: there is no such variable");
