@@ -18,7 +18,7 @@
 #define EXPECT_STATUS_MIN  100
 #define EXPECT_STATUS_MAX  599
 #define EXPECT_SHA256      32
-#define EXPECT_REGEX_BYTES (1u << 20) /* a regular expression sees so much of a body */
+#define EXPECT_REGEX_BYTES (64u << 10) /* a regular expression sees so much of a body */
 
 struct expect_status {
     bool codes[EXPECT_STATUS_MAX + 1];

@@ -389,7 +389,7 @@ static const struct option_row rows[] = {
      .meta = "REGEX",
      .text =
          "responses whose body does not match count as unexpected: a POSIX extended regular "
-         "expression found in its first 1 MiB, sha256:HEX of all of it, or =TEXT, exactly that"},
+         "expression found in its first 64 KiB, sha256:HEX of all of it, or =TEXT, exactly that"},
     {.name = "follow",
      .aliases = "",
      .type = OPTION_U32,

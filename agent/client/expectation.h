@@ -10,8 +10,8 @@
 
 /*
  * Is a response as the plan wants it? One `expectation` a worker (matching an expression changes
- * it), one `expect_seen` for each response that is under way. No I/O. The first 1 MiB of a body is
- * kept for an expression, in a buffer that grows to the longest so far; the others keep nothing of
+ * it), one `expect_seen` for each response that is under way. No I/O. The first 64 KiB of a body
+ * are kept for an expression, in a buffer that grows to the longest so far; the others keep nothing of
  * it.
  */
 
@@ -20,6 +20,7 @@ struct expectation {
     struct expect_status status;
     struct expect_body body;
     regex_t regex;
+    size_t searched; /* bytes, since it was made */
 };
 
 struct expect_seen {
@@ -48,7 +49,7 @@ void expectation_begin(const struct expectation *e, struct expect_seen *s);
 void expectation_bytes(const struct expectation *e, struct expect_seen *s, const char *bytes,
                        size_t len);
 /* EXPECT_MET, EXPECT_DIFF, or the status if that is not expected. */
-int expectation_judge(const struct expectation *e, struct expect_seen *s, int status);
+int expectation_judge(struct expectation *e, struct expect_seen *s, int status);
 void expectation_seen_clear(struct expect_seen *s);
 /* "expectation: status 404" */
 void expectation_text(int code, char *buf, size_t cap);

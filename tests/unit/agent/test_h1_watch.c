@@ -392,7 +392,7 @@ START_TEST(test_large_body_is_seen)
         AGAIN};
     start(script, "GET", 0, (struct client_rules){.expect_body = "9end$"});
     h1_rig_run(&f.rig, 2);
-    ck_assert_int_eq(f.rig.last.error, EXPECT_DIFF); /* the end lies beyond the first MiB */
+    ck_assert_int_eq(f.rig.last.error, EXPECT_DIFF); /* the end lies beyond the first 64 KiB */
     ck_assert_uint_eq(f.rig.traffic.body_bytes, 2 * 2000003);
 }
 END_TEST
