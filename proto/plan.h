@@ -34,7 +34,7 @@
 #define PLAN_SNI_MAX         253
 #define PLAN_QUANTUM_MAX     UINT64_C(1000000)
 #define PLAN_ENTRIES_MAX     10000
-#define PLAN_REQUESTS_BYTES  (64u << 20) /* of all requests, what they share counted for each */
+#define PLAN_REQUESTS_BYTES  (64u << 20) /* of all requests, as an agent keeps them */
 #define PLAN_WEIGHT_MAX      1000000
 #define PLAN_NAME_MAX        63
 #define PLAN_FILES_MAX       64 /* that {{line}} reads */
@@ -219,9 +219,9 @@ enum err plan_put_text(const struct plan *p, struct template_form *t,
                        const struct template_book *book, const void *text, size_t len,
                        enum template_place place, struct errmsg *msg) MUST_CHECK;
 
-/* How long that text is at most. */
+/* How long that text is at most; and (size may be NULL) the memory that it takes. */
 enum err plan_text_max(const struct plan *p, const struct template_book *book, const void *text,
-                       size_t len, enum template_place place, size_t *max,
+                       size_t len, enum template_place place, size_t *max, size_t *size,
                        struct errmsg *msg) MUST_CHECK;
 
 /* Parts of plan_check and plan_validate. Where there are several requests, errors begin with which:

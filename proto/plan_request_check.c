@@ -29,13 +29,15 @@ struct checking {
     const struct plan *plan;
     struct template_book *book; /* NULL = no templates */
     struct errmsg *msg;
+    size_t size; /* of what has been looked at, as an agent keeps it */
 };
 
-static enum err check_text(const struct checking *c, const char *text, enum template_place place,
+static enum err check_text(struct checking *c, const char *text, enum template_place place,
                            size_t limit, const char *what)
 {
-    size_t max;
-    enum err e = plan_text_max(c->plan, c->book, text, strlen(text), place, &max, c->msg);
+    size_t max, size;
+    enum err e = plan_text_max(c->plan, c->book, text, strlen(text), place, &max, &size, c->msg);
+    c->size += size;
     if (e != ERR_OK || max <= limit)
         return e;
     return errmsg_set(c->msg, ERR_INVALID,
@@ -43,7 +45,7 @@ static enum err check_text(const struct checking *c, const char *text, enum temp
                       what, max, limit);
 }
 
-static enum err check_url(const struct checking *c, const struct plan_request *q)
+static enum err check_url(struct checking *c, const struct plan_request *q)
 {
     static const char accepted[] = "accepted is http://HOST[:PORT][/PATH] or https://";
     char redacted[2 * UNITS_SHOWN], shown[UNITS_SHOWN];
@@ -78,7 +80,7 @@ static enum err refuse_method(const char *method, struct errmsg *msg)
     return option_refuse(option_find(rows, n, "method"), method, ERR_INVALID, msg);
 }
 
-static enum err check_method(const struct checking *c, const struct plan_request *q)
+static enum err check_method(struct checking *c, const struct plan_request *q)
 {
     if (q->method == NULL || strlen(q->method) > PLAN_METHOD_MAX ||
         !is_token(q->method, strlen(q->method)))
@@ -138,7 +140,7 @@ static enum err check_header(const char *line, bool *host_seen, struct errmsg *m
     return problem == NULL ? ERR_OK : refuse_header(line, problem, msg);
 }
 
-static enum err check_headers(const struct checking *c, const struct option_list *headers)
+static enum err check_headers(struct checking *c, const struct option_list *headers)
 {
     bool host_seen = false;
     if (headers->n > PLAN_HEADERS_MAX)
@@ -156,20 +158,21 @@ static enum err check_headers(const struct checking *c, const struct option_list
     return ERR_OK;
 }
 
-static enum err check_body(const struct checking *c, const uint8_t *body, size_t len)
+static enum err check_body(struct checking *c, const uint8_t *body, size_t len)
 {
-    size_t max = len;
+    size_t max = len, size = 0;
     bool there = body != NULL || len == 0;
     enum err e = ERR_OK;
     if (there && len <= PLAN_BODY_MAX)
-        e = plan_text_max(c->plan, c->book, body, len, TEMPLATE_IN_BODY, &max, c->msg);
+        e = plan_text_max(c->plan, c->book, body, len, TEMPLATE_IN_BODY, &max, &size, c->msg);
+    c->size += size;
     if (e != ERR_OK || (there && max <= PLAN_BODY_MAX))
         return e;
     return errmsg_set(c->msg, ERR_INVALID, "request body of %s%zu bytes: accepted is at most %u",
                       max > len ? "up to " : "", max, PLAN_BODY_MAX);
 }
 
-static enum err check_name(const struct checking *c, const char *name)
+static enum err check_name(struct checking *c, const char *name)
 {
     size_t len = strlen(name);
     char sane[PLAN_NAME_MAX + 1]; /* as it comes back in a snapshot */
@@ -184,7 +187,7 @@ static enum err check_name(const struct checking *c, const char *name)
 }
 
 /* What is the entry's own; the plan's has been checked. */
-static enum err check_entry(const struct checking *c, const struct plan_entry *e,
+static enum err check_entry(struct checking *c, const struct plan_entry *e,
                             const struct plan_request *q)
 {
     enum err bad = check_name(c, q->name);
@@ -214,57 +217,57 @@ static enum err name_entry(struct errmsg *msg, size_t number, const char *name, 
                       named ? units_format_shown(name, shown) : "", named ? ")" : "", text);
 }
 
-static enum err check_entries(const struct checking *c)
+/* What all requests have in common, or the plan's only one; an agent keeps it with each of them. */
+struct common {
+    size_t headers, body;
+};
+
+static enum err check_common(struct checking *c, struct common *size)
+{
+    struct plan_request q = {.url = c->plan->url, .method = c->plan->method};
+    enum err e = c->plan->n_entries > 0 ? ERR_OK : check_url(c, &q);
+    if (e == ERR_OK)
+        e = check_method(c, &q);
+    c->size = 0;
+    if (e == ERR_OK)
+        e = check_headers(c, &c->plan->headers);
+    size->headers = c->size;
+    if (e == ERR_OK)
+        e = check_body(c, c->plan->body, c->plan->body_len);
+    size->body = c->size - size->headers;
+    return e;
+}
+
+static enum err check_size(const struct checking *c)
+{
+    if (c->size <= PLAN_REQUESTS_BYTES)
+        return ERR_OK;
+    return errmsg_set(c->msg, ERR_TOO_BIG,
+                      "all requests together, each with its headers, its body and the parts of its "
+                      "templates, take more than %u bytes in an agent's memory: accepted are at "
+                      "most so many",
+                      PLAN_REQUESTS_BYTES);
+}
+
+static enum err check_entries(struct checking *c, const struct common *common)
 {
     const struct plan *p = c->plan;
+    c->size = 0;
     if (p->n_entries > PLAN_ENTRIES_MAX)
         return errmsg_set(c->msg, ERR_TOO_BIG, "%zu requests: accepted are at most %d",
                           p->n_entries, PLAN_ENTRIES_MAX);
     for (size_t i = 0; i < p->n_entries; i++) {
         struct plan_request q;
         plan_request_at(p, i, &q);
+        c->size += common->headers + (p->entries[i].body == NULL ? common->body : 0);
         enum err e = check_entry(c, &p->entries[i], &q);
         if (e != ERR_OK)
             return name_entry(c->msg, i + 1, q.name, e);
+        e = check_size(c);
+        if (e != ERR_OK)
+            return e;
     }
     return ERR_OK;
-}
-
-/* The plan's only request, or what all of them have in common. */
-static enum err check_common(const struct checking *c)
-{
-    struct plan_request q = {.url = c->plan->url, .method = c->plan->method};
-    enum err e = c->plan->n_entries > 0 ? ERR_OK : check_url(c, &q);
-    if (e == ERR_OK)
-        e = check_method(c, &q);
-    if (e == ERR_OK)
-        e = check_headers(c, &c->plan->headers);
-    return e == ERR_OK ? check_body(c, c->plan->body, c->plan->body_len) : e;
-}
-
-static size_t bytes_of(const struct option_list *headers)
-{
-    size_t sum = 0;
-    for (size_t i = 0; headers != NULL && i < headers->n; i++)
-        sum += strlen(headers->items[i]);
-    return sum;
-}
-
-/* An agent keeps each request whole. */
-static enum err check_sum(const struct plan *p, struct errmsg *msg)
-{
-    size_t sum = 0, common = bytes_of(&p->headers);
-    for (size_t i = 0; i < p->n_entries; i++) {
-        struct plan_request q;
-        plan_request_at(p, i, &q);
-        sum += strlen(q.url) + common + bytes_of(q.own) + q.body_len;
-    }
-    if (sum <= PLAN_REQUESTS_BYTES)
-        return ERR_OK;
-    return errmsg_set(msg, ERR_TOO_BIG,
-                      "all requests together, each with its headers and its body, have %zu bytes: "
-                      "accepted are at most %u",
-                      sum, PLAN_REQUESTS_BYTES);
 }
 
 static enum err check_order(const struct plan *p, struct errmsg *msg)
@@ -284,15 +287,14 @@ static enum err check_order(const struct plan *p, struct errmsg *msg)
 enum err plan_check_requests(const struct plan *p, struct errmsg *msg)
 {
     struct checking c = {.plan = p, .msg = msg};
+    struct common common;
     enum err e = check_order(p, msg);
     if (e == ERR_OK)
         e = plan_book(p, &c.book, msg);
     if (e == ERR_OK)
-        e = check_common(&c);
+        e = check_common(&c, &common);
     if (e == ERR_OK)
-        e = check_entries(&c);
-    if (e == ERR_OK)
-        e = check_sum(p, msg);
+        e = check_entries(&c, &common);
     template_book_free(c.book);
     return e;
 }

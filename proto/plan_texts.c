@@ -83,14 +83,18 @@ enum err plan_put_text(const struct plan *p, struct template_form *t,
 }
 
 enum err plan_text_max(const struct plan *p, const struct template_book *book, const void *text,
-                       size_t len, enum template_place place, size_t *max, struct errmsg *msg)
+                       size_t len, enum template_place place, size_t *max, size_t *size,
+                       struct errmsg *msg)
 {
-    *max = len;
+    size_t ignored;
+    size = size != NULL ? size : &ignored;
+    *max = *size = len;
     if (!plan_is_template(p, text, len))
         return ERR_OK;
     struct template_form *t = template_new();
     enum err e = template_add(t, book, text, len, place, msg);
     *max = template_max(t);
+    *size = template_size(t);
     template_free(t);
     return e;
 }

@@ -31,6 +31,17 @@ void template_free(struct template_form *t)
     mem_free(t);
 }
 
+size_t template_size(const struct template_form *t)
+{
+    size_t sum = sizeof *t + t->cap * sizeof *t->segments;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct segment *s = &t->segments[i];
+        sum += s->len > s->cap ? s->len : s->cap;
+        sum += s->kind == SEGMENT_PICK ? s->choices.n * sizeof *s->choices.spans : 0;
+    }
+    return sum;
+}
+
 static struct segment *append(struct template_form *t, enum segment_kind kind)
 {
     if (t->n == t->cap) {
@@ -155,6 +166,9 @@ static enum err add_env(struct compiling *c, const struct template_piece *p)
         return refuse(c, p, ERR_NOT_FOUND, "no such variable came with the plan");
     if (!all_belong((const char *)v->bytes, v->len, c->place))
         return refuse_value(c, p);
+    if (v->len > TEMPLATE_ENV_BYTES - c->t->env_bytes)
+        return refuse(c, p, ERR_TOO_BIG, "the variables of one request have more than 8 MiB");
+    c->t->env_bytes += v->len;
     template_put(c->t, v->bytes, v->len);
     return ERR_OK;
 }
@@ -248,6 +262,8 @@ enum err template_add(struct template_form *t, const struct template_book *book,
         if (e != ERR_OK || !more)
             return e;
         size_t before = t->n;
+        if (t->placeholders == TEMPLATE_PLACEHOLDERS_MAX && p.kind != TEMPLATE_LITERAL)
+            return refuse(&c, &p, ERR_TOO_BIG, "more than 10000 placeholders in one request");
         e = adders[p.kind](&c, &p);
         if (e != ERR_OK)
             return e;

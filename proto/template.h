@@ -47,6 +47,10 @@ enum template_place {
     TEMPLATE_IN_BODY    /* anything */
 };
 
+/* Of one form: a few bytes of text must not become gigabytes. */
+#define TEMPLATE_PLACEHOLDERS_MAX 10000
+#define TEMPLATE_ENV_BYTES        (8u << 20) /* that variables stand for */
+
 struct template_form;
 
 struct template_form *template_new(void);
@@ -72,6 +76,8 @@ void template_put_chunk_end(struct template_form *t);
 /* No render of it is longer. SIZE_MAX where that does not fit. */
 size_t template_max(const struct template_form *t);
 size_t template_body_max(const struct template_form *t);
+/* The memory that it takes. */
+size_t template_size(const struct template_form *t);
 /* Without placeholders: every render is the same. */
 bool template_is_constant(const struct template_form *t);
 

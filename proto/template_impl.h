@@ -56,6 +56,7 @@ struct template_form {
     struct segment *segments;
     size_t n, cap;
     uint32_t placeholders;
+    size_t env_bytes;
     size_t body_from, body_to; /* segments; n / n until there is a body */
     bool has_body, in_body;
 };

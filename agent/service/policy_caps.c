@@ -79,7 +79,7 @@ static enum err check_requests(const struct policy *p, const struct plan *plan, 
         if (e != ERR_OK || (common && q.body == plan->body))
             continue;
         common = common || q.body == plan->body;
-        e = plan_text_max(plan, book, q.body, q.body_len, TEMPLATE_IN_BODY, &len, msg);
+        e = plan_text_max(plan, book, q.body, q.body_len, TEMPLATE_IN_BODY, &len, NULL, msg);
         if (e == ERR_OK)
             e = check_body(p, len, msg);
     }

@@ -192,13 +192,65 @@ START_TEST(test_limits_of_the_plan)
     plan_of(&p, 1000);
     p.body_len = 100000;
     p.body = mem_calloc(p.body_len, 1);
-    assert_refused(&p, "all requests together, each with its headers and its body, have 1000");
+    assert_refused(&p, "all requests together, each with its headers, its body and");
     plan_clear(&p);
 
     plan_of(&p, 0);
     p.url = mem_strdup("http://h/");
     p.order = PLAN_ORDER_RANDOM;
     assert_refused(&p, "--order random with one request");
+    plan_clear(&p);
+}
+END_TEST
+
+/* A few bytes for 64 KiB each. Refused while they are looked at, not when the memory is gone. */
+START_TEST(test_variables_are_bounded)
+{
+    static const char text[] = "{{env A}}";
+    struct plan p;
+    plan_of(&p, 0);
+    p.env = mem_calloc(1, sizeof *p.env);
+    p.env[p.n_env++] = (struct template_named){mem_strdup("A"), mem_calloc(60000, 1), 60000};
+    memset(p.env[0].bytes, 'x', 60000);
+    p.url = mem_strdup("http://h/");
+    p.body_len = 1000 * (sizeof text - 1);
+    p.body = mem_calloc(p.body_len + 1, 1);
+    for (size_t i = 0; i < 1000; i++)
+        memcpy(p.body + i * (sizeof text - 1), text, sizeof text - 1);
+    p.method = mem_strdup("POST");
+    assert_refused(&p, "template {{env A}}: the variables of one request have more than 8 MiB");
+    p.body_len = 60 * (sizeof text - 1);
+    must_check(&p);
+    for (size_t i = 0; i < 1000; i++)
+        plan_add_entry(&p)->url = mem_strdup("http://h/");
+    assert_refused(&p, "each with its headers, its body and");
+    plan_clear(&p);
+
+    plan_of(&p, 1000);
+    p.env = mem_calloc(1, sizeof *p.env);
+    p.env[p.n_env++] = (struct template_named){mem_strdup("A"), mem_calloc(8000, 1), 8000};
+    memset(p.env[0].bytes, 'x', 8000);
+    for (size_t i = 0; i < 64; i++)
+        option_list_add(&p.headers, "A: {{env A}}");
+    assert_refused(&p, "each with its headers, its body and");
+    plan_clear(&p);
+}
+END_TEST
+
+START_TEST(test_placeholders_are_bounded)
+{
+    struct plan p;
+    plan_of(&p, 1);
+    p.body_len = 7 * (TEMPLATE_PLACEHOLDERS_MAX + 1);
+    p.body = mem_calloc(p.body_len + 1, 1);
+    for (size_t i = 0; i < p.body_len; i += 7)
+        memcpy(p.body + i, "{{seq}}", 7);
+    assert_refused(&p, "more than 10000 placeholders in one request");
+    p.body_len -= 7;
+    must_check(&p);
+    for (size_t i = 0; i < 100; i++)
+        plan_add_entry(&p)->url = mem_strdup("http://h/");
+    assert_refused(&p, "each with its headers, its body and");
     plan_clear(&p);
 }
 END_TEST
@@ -473,6 +525,8 @@ int main(void)
     TCase *t = tcase_create("plan_requests");
     tcase_add_test(t, test_errors_name_the_request);
     tcase_add_test(t, test_limits_of_the_plan);
+    tcase_add_test(t, test_variables_are_bounded);
+    tcase_add_test(t, test_placeholders_are_bounded);
     tcase_add_test(t, test_names_are_the_rows);
     tcase_add_test(t, test_rows_are_bounded);
     tcase_add_test(t, test_methods_follow_the_body);
