@@ -303,8 +303,8 @@ static void check_policy(struct worker *w, uint64_t now_ns)
     if (now_ns >= w->limit_ns) {
         w->limit_ns = NS_NEVER;
         w->overran = engine_phase(w->engine) < ENGINE_DRAINING;
-        if (w->overran)
-            engine_stop(w->engine, now_ns, w->cfg.timeout_ns);
+        /* While it drains too: redirects and retries would go on being sent. */
+        engine_stop(w->engine, now_ns, w->cfg.timeout_ns);
     }
     if (engine_forbidden(w->engine) && !w->forbidden) {
         w->forbidden = true;

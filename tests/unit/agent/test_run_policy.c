@@ -120,6 +120,35 @@ START_TEST(test_redirects_count)
 }
 END_TEST
 
+/* Requests in flight when the time is over may be answered, but no redirect is followed any more. */
+START_TEST(test_redirects_end_with_the_time)
+{
+    static const struct hostile_step loops[] = {
+        READ,
+        {.op = HOSTILE_TRICKLE,
+         .bytes = "HTTP/1.1 302 F\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",
+         .n = 10},
+        AGAIN};
+    const struct hostile_step *const scripts[] = {loops};
+    struct hostile_server *h = hostile_start(scripts, 1);
+    snprintf(plan.url, strlen(plan.url) + 1, "http://127.0.0.1:%u", (unsigned)hostile_port(h));
+    policy.max_duration_ns = plan.duration_ns = 300 * NS_PER_MS;
+    plan.rate = (struct rate){20, 1};
+    plan.timeout_ns = 12 * NS_PER_SEC;
+    plan.follow = 50;
+    start();
+    LOOP_WAIT(loop, started == 1);
+    uint64_t from_ns = clock_mono_ns();
+    LOOP_WAIT(loop, ended == 1);
+    ck_assert_uint_lt(clock_mono_ns() - from_ns, 6 * NS_PER_SEC);
+    ck_assert(!last.policy);
+    ck_assert_int_eq(counters_check(&counted, NULL), ERR_OK);
+    ck_assert_uint_gt(counted.redirects, 0);
+    ck_assert_uint_eq(counted.unfinished, counted.sent);
+    hostile_stop(h);
+}
+END_TEST
+
 START_TEST(test_longer_than_the_time)
 {
     policy.max_duration_ns = 300 * NS_PER_MS;
@@ -228,6 +257,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, test_more_than_the_rate);
     tcase_add_test(t, test_redirects_count);
+    tcase_add_test(t, test_redirects_end_with_the_time);
     tcase_add_test(t, test_longer_than_the_time);
     tcase_add_test(t, test_within);
     tcase_add_test(t, test_a_run_has_its_own_copy);
