@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/service/run_targets.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,13 +62,22 @@ static void look_behind(struct run_target *t, const struct url_parts *u,
     t->behind = b;
 }
 
+/* Where load may go anywhere, a name that the proxy alone knows need not be known here; but what is
+ * denied, and addresses that are never a target, are so behind a proxy as well. */
+static bool must_look_behind(const struct url_parts *u, const struct policy *policy)
+{
+    struct in_addr ignored; /* 0x7f000001 is an address too */
+    return !policy->any || policy->n_deny > 0 || u->ipv6_literal ||
+           inet_aton(u->host, &ignored) != 0;
+}
+
 static enum err take(struct run_target *t, const struct plan *plan, const struct url_parts *u,
                      const struct policy *policy, struct errmsg *msg)
 {
     plan_route(plan, u->host, u->port, &t->route);
     t->family = plan->ipv4 ? AF_INET : plan->ipv6 ? AF_INET6 : AF_UNSPEC;
     bind_policy(t, policy);
-    if (t->route.proxy && !policy->any)
+    if (t->route.proxy && must_look_behind(u, policy))
         look_behind(t, u, policy);
     if (t->route.proxy && u->tls)
         snprintf(t->tunnel, sizeof t->tunnel, u->ipv6_literal ? "[%s]:%s" : "%s:%s", u->host,

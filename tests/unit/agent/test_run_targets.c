@@ -136,6 +136,34 @@ START_TEST(test_behind_a_proxy_the_policy_holds)
 }
 END_TEST
 
+/* --allow-target any does not open what is never a target, nor does a proxy. */
+START_TEST(test_behind_a_proxy_reserved_addresses_stay_closed)
+{
+    static const char *const urls[] = {"http://169.254.169.254/latest/", "https://[fe80::1]/",
+                                       "http://0xa9fea9fe/"};
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        policy.any = true;
+        plan.proxy = mem_strdup("http://127.0.0.1:3128");
+        refused(urls[i], true, "never a target");
+        teardown();
+        setup();
+    }
+    policy.any = true;
+    plan.proxy = mem_strdup("http://127.0.0.1:3128");
+    admitted("http://only.the.proxy.knows.invalid/");
+}
+END_TEST
+
+START_TEST(test_behind_a_proxy_deny_holds)
+{
+    policy.any = true;
+    policy.n_deny = 1;
+    ck_assert_int_eq(prefix_parse("192.0.2.0/24", &policy.deny[0].prefix), ERR_OK);
+    plan.proxy = mem_strdup("http://127.0.0.1:3128");
+    refused("http://192.0.2.1/", true, "deny forbids the target 192.0.2.1:80");
+}
+END_TEST
+
 START_TEST(test_a_tunnel_for_https_only)
 {
     plan.proxy = mem_strdup("http://127.0.0.1:3128");
@@ -259,6 +287,8 @@ int main(void)
     tcase_add_test(t, test_any_address_is_no_unix_socket);
     tcase_add_test(t, test_a_named_unix_socket);
     tcase_add_test(t, test_behind_a_proxy_the_policy_holds);
+    tcase_add_test(t, test_behind_a_proxy_reserved_addresses_stay_closed);
+    tcase_add_test(t, test_behind_a_proxy_deny_holds);
     tcase_add_test(t, test_a_tunnel_for_https_only);
     tcase_add_test(t, test_sources_are_of_this_host);
     tcase_add_test(t, test_sources_are_of_the_family);
