@@ -240,8 +240,7 @@ static enum err need_all_of_list(struct plan *p, const struct option_list *heade
 static enum err settle_templates(struct plan *p, struct errmsg *msg)
 {
     enum err e = need_all_of_list(p, &p->headers, msg);
-    if (e == ERR_OK && p->body != NULL)
-        e = need_all_of(p, p->body, p->body_len, msg);
+    bool common = false; /* the body that many may share has been looked at */
     for (size_t i = 0; i < plan_request_count(p) && e == ERR_OK; i++) {
         struct plan_request q;
         plan_request_at(p, i, &q);
@@ -249,8 +248,10 @@ static enum err settle_templates(struct plan *p, struct errmsg *msg)
             e = need_all_of(p, q.url, strlen(q.url), msg);
         if (e == ERR_OK && q.own != NULL)
             e = need_all_of_list(p, q.own, msg);
-        if (e == ERR_OK && q.body != NULL && q.body != p->body)
-            e = need_all_of(p, q.body, q.body_len, msg);
+        if (e != ERR_OK || q.body == NULL || (common && q.body == p->body))
+            continue;
+        common = common || q.body == p->body;
+        e = need_all_of(p, q.body, q.body_len, msg);
     }
     return e;
 }
