@@ -486,6 +486,17 @@ static uint64_t weights_of(const struct inventory *inv)
     return sum;
 }
 
+/* Once the agents are known: there must be as many as the run shall at least have. */
+static enum err check_min_agents(const struct run_options *o, size_t n, struct errmsg *msg)
+{
+    if (o->patience.min_agents <= n)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_INVALID,
+                      "--min-agents %" PRIu32 " with %zu agent%s: accepted are at most as many as "
+                      "--agents or --local has",
+                      o->patience.min_agents, n, n == 1 ? "" : "s");
+}
+
 /* Every condition at which the run is aborted. */
 static enum err load_conditions(struct run_options *o, struct errmsg *msg)
 {
@@ -549,12 +560,16 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
         e = plan_settle_rate(&o->plan, 1, msg); /* enough for the checks, which come first */
     if (e == ERR_OK)
         e = plan_check(&o->plan, msg);
+    if (e == ERR_OK)
+        e = run_requests_check_body(&o->plan, msg);
     if (e == ERR_OK && o->agents != NULL && o->local_set)
         e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
     if (e == ERR_OK && o->agents != NULL)
         e = run_options_agents(o, inv, msg);
     if (e == ERR_OK && o->plan.debug_request)
         e = only_one_agent(o, inv, msg);
+    if (e == ERR_OK)
+        e = check_min_agents(o, o->agents != NULL ? inv->n : o->local, msg);
     if (e == ERR_OK)
         e = plan_settle_rate(&o->plan, o->agents != NULL ? weights_of(inv) : o->local, msg);
     o->plan.phases = o->spectrum || o->plan.debug_request;

@@ -149,3 +149,19 @@ enum err run_requests_settle(struct run_options *o, const char *const *rest, siz
                        "the URL is missing: accepted is hammer-ctl run [flags] http://HOST/");
     return e;
 }
+
+enum err run_requests_check_body(const struct plan *p, struct errmsg *msg)
+{
+    bool has_body = false;
+    struct plan_request q;
+    for (size_t i = 0; i < plan_request_count(p) && !has_body; i++) {
+        plan_request_at(p, i, &q);
+        has_body = q.body != NULL;
+    }
+    if (has_body || (!p->chunked && !p->expect_continue))
+        return ERR_OK;
+    return errmsg_set(msg, ERR_INVALID,
+                      "--%s without a body: accepted is with --data, --body, --body-lines or "
+                      "--body-size, or a body of a request in the plan file",
+                      p->chunked ? "chunked" : "expect-continue");
+}

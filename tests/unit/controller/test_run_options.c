@@ -2,6 +2,7 @@
 #include "controller/cmd/run_options.h"
 
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -50,6 +51,36 @@ START_TEST(test_every_listed_name_is_a_flag)
 }
 END_TEST
 
+static void assert_refused(const char *const *words, const char *why)
+{
+    struct run_options o;
+    struct inventory inv = {0};
+    struct errmsg msg = {{0}};
+    char *argv[8] = {(char[]){"run"}};
+    int argc = 1;
+    for (; words[argc - 1] != NULL; argc++)
+        argv[argc] = mem_strdup(words[argc - 1]);
+    ck_assert_int_eq(run_options_parse(argc, argv, &o, &inv, &msg), ERR_INVALID);
+    ck_assert_msg(strstr(msg.text, why) != NULL, "%s", msg.text);
+    while (argc > 1)
+        mem_free(argv[--argc]);
+    run_options_clear(&o);
+}
+
+/* A flag that changes nothing is a mistake that nobody would see. */
+START_TEST(test_flags_that_would_do_nothing)
+{
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    assert_refused((const char *[]){"--chunked", "http://h/", NULL}, "--chunked without a body");
+    assert_refused((const char *[]){"--expect-continue", "http://h/", NULL},
+                   "--expect-continue without a body");
+    assert_refused((const char *[]){"--min-agents=2", "http://h/", NULL},
+                   "--min-agents 2 with 1 agent: accepted");
+    assert_refused((const char *[]){"--min-agents=4", "--local=3", "http://h/", NULL},
+                   "--min-agents 4 with 3 agents: accepted");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("run_options");
@@ -57,5 +88,6 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_add_test(t, test_every_flag_has_one_heading);
     tcase_add_test(t, test_every_listed_name_is_a_flag);
+    tcase_add_test(t, test_flags_that_would_do_nothing);
     return check_main(s);
 }
