@@ -33,12 +33,28 @@ static void add(char load[LOAD_TEXT], const char *fmt, ...)
     va_end(ap);
 }
 
+/* Connections that rest are not at full speed. */
+static void add_closed_loop(char load[LOAD_TEXT], const struct plan *p)
+{
+    char least[UNITS_TEXT], most[UNITS_TEXT];
+    if (p->think_max_ns == 0) {
+        add(load, "closed loop at full speed");
+        return;
+    }
+    units_format_duration(p->think_min_ns, least);
+    units_format_duration(p->think_max_ns, most);
+    if (p->think_min_ns == p->think_max_ns)
+        add(load, "closed loop, thinking %s", most);
+    else
+        add(load, "closed loop, thinking %s..%s (seed %" PRIu64 ")", least, most, p->seed);
+}
+
 static void describe_load(const struct result *r, const struct plan *p, char load[LOAD_TEXT])
 {
     char text[UNITS_TEXT];
     load[0] = '\0';
     if (p->rate.num == 0)
-        add(load, "closed loop at full speed");
+        add_closed_loop(load, p);
     else if (p->n_stages > 0)
         add(load, "open loop in %" PRIu32 " stage%s", p->n_stages, plural(p->n_stages));
     else if (p->rate.den == 1)
