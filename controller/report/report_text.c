@@ -249,7 +249,7 @@ static void write_rates(const struct text *t)
     double achieved = figures_achieved(t->r), target = figures_target(t->r);
     char text[UNITS_TEXT];
     text_label(t->out, "Requests/sec");
-    fprintf(t->out, "%.2f   (", achieved);
+    fprintf(t->out, achieved > 0 && achieved < 1 ? "%.6g   (" : "%.2f   (", achieved);
     if (target > 0)
         fprintf(t->out, "target %.6g, %.2f %%; ", target, 100 * achieved / target);
     fprintf(t->out, "success %.4g %%)\n", PERCENT(t->c.ok, t->c.scheduled));

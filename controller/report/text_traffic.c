@@ -8,7 +8,7 @@
 
 static void connections(FILE *out, const struct counters *c)
 {
-    if (c->reused == 0)
+    if (c->connects == 0)
         return;
     struct text_flow f = text_begin(out, "Connections");
     text_item(&f, "", "%" PRIu64 " opened;", c->connects);
@@ -83,7 +83,7 @@ void text_traffic(FILE *out, const struct result *r, const struct report_options
     if (c->unexpected == 0)
         return;
     struct text_flow f = text_begin(out, "Unexpected");
-    text_item(&f, "", "%" PRIu64 " responses", c->unexpected);
-    text_words(&f, "are not as --expect-status or --expect-body wants them");
+    text_item(&f, "", "%" PRIu64 " response%s", c->unexpected, c->unexpected == 1 ? "" : "s");
+    text_words(&f, "against --expect-status or --expect-body");
     text_end(&f);
 }
