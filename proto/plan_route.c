@@ -183,8 +183,11 @@ enum err plan_check_routes(const struct plan *p, struct errmsg *msg)
     if (p->ipv4 && p->ipv6)
         return errmsg_set(msg, ERR_INVALID,
                           "-4/--ipv4 with -6/--ipv6: accepted is one of the two; none is both");
+    char text[UNITS_TEXT];
     if (p->dns_refresh_ns != 0 && p->dns_refresh_ns < NS_PER_SEC)
-        return errmsg_set(msg, ERR_RANGE, "--dns-refresh: accepted is 0, or a time from 1s to 24h");
+        return errmsg_set(msg, ERR_RANGE,
+                          "--dns-refresh %s: accepted is 0, or a time from 1s to 24h",
+                          units_format_duration(p->dns_refresh_ns, text));
     enum err e = check_list(&p->resolve, "resolve", PLAN_ROUTES_MAX, fits_resolve, msg);
     if (e == ERR_OK)
         e = check_list(&p->connect_to, "connect-to", PLAN_ROUTES_MAX, fits_detour, msg);

@@ -561,7 +561,7 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
     if (e == ERR_OK)
         e = plan_check(&o->plan, msg);
     if (e == ERR_OK)
-        e = run_requests_check_body(&o->plan, msg);
+        e = run_requests_check_unused(&o->plan, msg);
     if (e == ERR_OK && o->agents != NULL && o->local_set)
         e = errmsg_set(msg, ERR_INVALID, "--agents and --local: accepted is one of the two");
     if (e == ERR_OK && o->agents != NULL)

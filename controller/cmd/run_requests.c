@@ -150,7 +150,7 @@ enum err run_requests_settle(struct run_options *o, const char *const *rest, siz
     return e;
 }
 
-enum err run_requests_check_body(const struct plan *p, struct errmsg *msg)
+enum err run_requests_check_unused(const struct plan *p, struct errmsg *msg)
 {
     bool has_body = false;
     struct plan_request q;
@@ -158,6 +158,10 @@ enum err run_requests_check_body(const struct plan *p, struct errmsg *msg)
         plan_request_at(p, i, &q);
         has_body = q.body != NULL;
     }
+    if (p->proxy != NULL && p->connect_to.n > 0)
+        return errmsg_set(msg, ERR_INVALID,
+                          "--proxy with --connect-to: all connections go to the proxy; accepted is "
+                          "one of the two");
     if (has_body || (!p->chunked && !p->expect_continue))
         return ERR_OK;
     return errmsg_set(msg, ERR_INVALID,

@@ -19,8 +19,7 @@ enum err run_requests_file(const struct option_row *rows, size_t n, int argc, ch
 /* After the words: the URL of `rest` or HAMMER_URL, the file of --urls, and paths made URLs. */
 enum err run_requests_settle(struct run_options *o, const char *const *rest, size_t n_rest,
                              struct errmsg *msg) MUST_CHECK;
-/* After plan_check, which reads the bodies: what says how they are sent is refused where there are
- * none. */
-enum err run_requests_check_body(const struct plan *p, struct errmsg *msg) MUST_CHECK;
+/* After plan_check, which reads the bodies: refuses flags of the plan that would change nothing. */
+enum err run_requests_check_unused(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 
 #endif

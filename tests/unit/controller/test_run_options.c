@@ -74,6 +74,8 @@ START_TEST(test_flags_that_would_do_nothing)
     assert_refused((const char *[]){"--chunked", "http://h/", NULL}, "--chunked without a body");
     assert_refused((const char *[]){"--expect-continue", "http://h/", NULL},
                    "--expect-continue without a body");
+    assert_refused((const char *[]){"--proxy=http://p:1", "--connect-to=::a:1", "http://h/", NULL},
+                   "--proxy with --connect-to");
     assert_refused((const char *[]){"--min-agents=2", "http://h/", NULL},
                    "--min-agents 2 with 1 agent: accepted");
     assert_refused((const char *[]){"--min-agents=4", "--local=3", "http://h/", NULL},
