@@ -260,7 +260,7 @@ size_t run_options_groups(struct option_group groups[])
         {"Requests", true, "file urls"},
         {NULL, false,
          "method header data body body-lines body-size chunked expect-continue order "
-         "no-templates"},
+         "no-templates debug-request"},
         {NULL, true, "header-file bearer basic redact"},
         {"Connections", false,
          "connections threads on-full max-connections ipv4 ipv6 no-keepalive "
