@@ -428,6 +428,12 @@ static void write_verdict(const struct text *t)
 
 static void write_nothing(const struct text *t)
 {
+    if (t->r->warmup != NULL && snapshot_counters(t->r->warmup).scheduled > 0) {
+        fputc('\n', t->out);
+        text_warmup(t->out, t->r);
+        fprintf(t->out, "  Nothing was measured: the run ended within its warm-up.\n");
+        return;
+    }
     fprintf(t->out, "\n  Nothing was sent: the run ended before its first request was due.\n");
 }
 

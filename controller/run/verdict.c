@@ -275,8 +275,12 @@ static bool is_no_data(struct result *r, const struct counters *c)
 {
     if (c->completed > 0 || r->no_target)
         return false;
-    reason(r, "no request completed: %" PRIu64 " were due, %" PRIu64 " sent", c->scheduled,
-           c->sent);
+    uint64_t warm = r->warmup != NULL ? snapshot_counters(r->warmup).scheduled : 0;
+    if (c->scheduled == 0 && warm > 0)
+        reason(r, "all %" PRIu64 " requests were due in the warm-up", warm);
+    else
+        reason(r, "no request completed: %" PRIu64 " were due, %" PRIu64 " sent", c->scheduled,
+               c->sent);
     return true;
 }
 

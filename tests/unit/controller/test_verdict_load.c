@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a run's verdict makes of requests that were dropped, of its warm-up and of --closed-loop. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -78,6 +79,26 @@ START_TEST(test_only_the_warmup_answered)
 }
 END_TEST
 
+/* A closed loop with -n may use up all of it: the report must not say that nothing was sent. */
+START_TEST(test_all_was_due_in_the_warmup)
+{
+    struct report_fixture f;
+    report_fixture(&f, 0, 0);
+    report_fixture_warmup(&f);
+    for (size_t i = 0; i < f.r->n_agents; i++)
+        snapshot_series(f.r->agents[i].total, 0, "")->counters = (struct counters){0};
+    const struct verdict *v = finish(&f);
+    ck_assert_int_eq(v->status, STATUS_NO_DATA);
+    ck_assert_str_eq(v->reasons[0], "all 500 requests were due in the warm-up");
+    char *text = report_render(&report_text, f.r, false, false);
+    ck_assert_ptr_nonnull(strstr(text, "Warm-up           the first 1s: 500 requests"));
+    ck_assert_ptr_nonnull(strstr(text, "Nothing was measured: the run ended within its warm-up."));
+    ck_assert_ptr_null(strstr(text, "Nothing was sent"));
+    free(text);
+    result_free(f.r);
+}
+END_TEST
+
 /* A bound that is a share of the latency takes the one there is. */
 START_TEST(test_lag_bound_from_the_send)
 {
@@ -104,6 +125,7 @@ int main(void)
     tcase_add_test(t, test_a_limit_in_the_warmup);
     tcase_add_test(t, test_the_ledger_of_the_warmup);
     tcase_add_test(t, test_only_the_warmup_answered);
+    tcase_add_test(t, test_all_was_due_in_the_warmup);
     tcase_add_test(t, test_lag_bound_from_the_send);
     suite_add_tcase(s, t);
     return check_main(s);
