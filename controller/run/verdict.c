@@ -465,10 +465,8 @@ static uint64_t lag_p99(const struct hist *h)
 static void warn_lag(struct result *r, enum hist_kind kind, const char *what, uint64_t bound_ns)
 {
     struct hist *h = snapshot_hist(r->total, kind);
-    uint64_t p99_ns = hist_count(h) > 0 ? hist_value_at_percentile(h, 99) : 0; /* as in the table */
     bool more_than_one = lag_p99(h) > bound_ns;
-    if (p99_ns > hist_max(h))
-        p99_ns = hist_max(h);
+    uint64_t p99_ns = hist_value_at_percentile(h, 99), max_ns = hist_max(h); /* as in the table */
     hist_free(h);
     if (!more_than_one)
         return;
@@ -476,7 +474,8 @@ static void warn_lag(struct result *r, enum hist_kind kind, const char *what, ui
     warning(r,
             "hammer's own %s delay was %s at p99 (more than %s): the slowest latencies contain "
             "delay of the load machines",
-            what, units_format_latency(p99_ns, lag), units_format_latency(bound_ns, bound));
+            what, units_format_latency(p99_ns < max_ns ? p99_ns : max_ns, lag),
+            units_format_latency(bound_ns, bound));
 }
 
 /* The load was split over those that were there: whole, but not from where it was planned. */
