@@ -98,8 +98,8 @@ static bool same_digest(const struct expect_body *b, struct expect_seen *s)
            memcmp(got, b->sha256, EXPECT_SHA256) == 0;
 }
 
-/* A matcher keeps each state it has ever been in: made anew now and then, it cannot grow for as long
- * as a run lasts. */
+/* A matcher keeps each state it has ever been in: made anew now and then, it cannot grow for as
+ * long as a run lasts. */
 static bool found(struct expectation *e, const struct expect_seen *s)
 {
     regmatch_t where = {.rm_so = 0, .rm_eo = (regoff_t)s->len};

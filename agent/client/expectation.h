@@ -11,8 +11,8 @@
 /*
  * Is a response as the plan wants it? One `expectation` a worker (matching an expression changes
  * it), one `expect_seen` for each response that is under way. No I/O. The first 64 KiB of a body
- * are kept for an expression, in a buffer that grows to the longest so far; the others keep nothing of
- * it.
+ * are kept for an expression, in a buffer that grows to the longest so far; the others keep nothing
+ * of it.
  */
 
 struct expectation {

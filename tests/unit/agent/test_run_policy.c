@@ -120,7 +120,8 @@ START_TEST(test_redirects_count)
 }
 END_TEST
 
-/* Requests in flight when the time is over may be answered, but no redirect is followed any more. */
+/* Requests in flight when the time is over may be answered, but no redirect is followed any more.
+ */
 START_TEST(test_redirects_end_with_the_time)
 {
     static const struct hostile_step loops[] = {
