@@ -64,7 +64,7 @@ static void keep(struct expect_seen *s, const char *bytes, size_t len)
         s->cap = s->cap == 0 ? KEPT_MIN : s->cap;
         while (s->cap < s->len + len)
             s->cap *= 2;
-        s->kept = mem_realloc(s->kept, s->cap + 1, 1);
+        s->kept = mem_realloc(s->kept, s->cap + 1, 1); /* and a NUL: see found() */
     }
     memcpy(s->kept + s->len, bytes, len);
     s->len += len;
@@ -100,8 +100,10 @@ static bool same_digest(const struct expect_body *b, struct expect_seen *s)
 
 /* A matcher keeps each state it has ever been in: made anew now and then, it cannot grow for as
  * long as a run lasts. */
-static bool found(struct expectation *e, const struct expect_seen *s)
+static bool found(struct expectation *e, struct expect_seen *s)
 {
+    if (s->kept != NULL)
+        s->kept[s->len] = '\0';
     regmatch_t where = {.rm_so = 0, .rm_eo = (regoff_t)s->len};
     if (e->searched > SEARCHED_MAX) {
         regfree(&e->regex);
