@@ -10,9 +10,12 @@ static void connections(FILE *out, const struct counters *c)
 {
     if (c->connects == 0)
         return;
+    uint64_t again = c->redirects + c->retries; /* are sends of their own */
     struct text_flow f = text_begin(out, "Connections");
     text_item(&f, "", "%" PRIu64 " opened;", c->connects);
-    text_item(&f, " ", "%" PRIu64 " of %" PRIu64 " requests", c->reused, c->sent);
+    text_item(&f, " ", "%" PRIu64 " of %" PRIu64 " requests", c->reused, c->sent + again);
+    if (again > 0)
+        text_words(&f, "(redirects and retries too)");
     text_words(&f, "went on one that had carried one before");
     text_end(&f);
 }
