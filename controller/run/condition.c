@@ -319,8 +319,8 @@ enum err condition_parse(const char *text, struct condition *out, struct errmsg 
     memcpy(p.text, out->text, sizeof p.text);
     if (!cut(&p, &out->op))
         return refuse(text, ERR_INVALID,
-                      "accepted is such as errors>100, error-rate>5%, p99>2s, 'p99>2s for 10s' or "
-                      "'rate<90% for 5s'; the comparison is one of > >= < <=",
+                      "accepted is METRIC > >= < or <= VALUE such as errors>100, error-rate<=5% "
+                      "or p99<2s, with --abort-on also 'p99>2s for 10s'",
                       msg);
     return parse_pieces(&p, out, msg);
 }
