@@ -473,7 +473,7 @@ START_TEST(test_what_cannot_work_is_refused)
     ctl(&p, 2,
         (const char *const[]){"run", "--agents", both, "-H", "Connection: close", "-r", "1M", "-d",
                               "2", target.url, NULL});
-    has(p.err, "Connection: close");
+    has(p.err, "each closed after 1 request");
     has(p.err, "TIME_WAIT");
     process_end(&p);
     ctl(&p, 0,

@@ -57,6 +57,11 @@ static enum err tap_init(void *self, const struct client_env *env, struct errmsg
     mine.ready = tap_ready;
     mine.lost = tap_lost;
     mine.fault = tap_fault;
+    mine.shaken = NULL; /* these would get the tap instead of the engine */
+    mine.reached = NULL;
+    mine.opened = NULL;
+    mine.first = NULL;
+    mine.debug = NULL;
     return client_null_ops()->init(self, &mine, msg);
 }
 

@@ -73,6 +73,11 @@ static enum err tap_init(void *self, const struct client_env *env, struct errmsg
     inner.ready = on_ready;
     inner.lost = on_lost;
     inner.fault = on_fault;
+    inner.shaken = NULL; /* these would get the tap instead of the engine */
+    inner.reached = NULL;
+    inner.opened = NULL;
+    inner.first = NULL;
+    inner.debug = NULL;
     return client_h1_ops()->init(t->inner, &inner, msg);
 }
 
