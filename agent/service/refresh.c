@@ -48,7 +48,7 @@ struct refresh {
 static void *look_up(void *arg)
 {
     struct job *j = arg;
-    for (size_t i = 0; i < j->n; i++) {
+    for (size_t i = 0; i < j->n && atomic_load(&j->state) != ABANDONED; i++) {
         struct name *n = &j->names[i];
         uint64_t began_ns = clock_mono_ns();
         n->err = target_route(&n->asked.route, n->asked.family, &n->found, &n->msg);

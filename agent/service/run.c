@@ -436,10 +436,8 @@ static void halt_workers(struct run *r, uint64_t drain_ns)
 /* To the target each hop of a redirect is one more. */
 static uint64_t sent_so_far(const struct run *r)
 {
-    uint64_t sent = 0;
-    for (size_t i = 0; i < r->total->n_series; i++)
-        sent += r->total->series[i].counters.sent + r->total->series[i].counters.redirects;
-    return sent;
+    struct counters c = snapshot_counters(r->total);
+    return c.sent + c.redirects;
 }
 
 /* What the workers said of themselves, and what was counted: the first breach is the reason. */
@@ -571,7 +569,8 @@ static void run_free(struct run *r)
         return;
     r->fn = NULL;
     if (r->resolving) {
-        /* The resolver cannot be cancelled: its answer frees the run. */
+        /* It cannot be cancelled, but asks for no further name; then its answer frees the run. */
+        run_targets_give_up(r->targets);
         r->orphan = true;
         return;
     }

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +33,7 @@ struct sighting {
 };
 
 struct run_targets {
+    _Atomic bool given_up;
     size_t n;
     struct run_target *each;
     const struct target **items;
@@ -151,8 +153,14 @@ enum err run_targets_resolve(struct run_targets *t, struct errmsg *msg)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < t->n && e == ERR_OK; i++)
-        e = resolve(&t->each[i], msg);
+        e = atomic_load(&t->given_up) ? errmsg_set(msg, ERR_STATE, "the run was given up")
+                                      : resolve(&t->each[i], msg);
     return e;
+}
+
+void run_targets_give_up(struct run_targets *t)
+{
+    atomic_store(&t->given_up, true);
 }
 
 /* --- admitted --------------------------------------------------------------------------------- */

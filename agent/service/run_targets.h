@@ -29,6 +29,8 @@ void run_targets_free(struct run_targets *t);
 /* Looks all names up; blocks as long as the resolver does, so on a thread of its own, which is the
  * only one to look at t meanwhile. */
 enum err run_targets_resolve(struct run_targets *t, struct errmsg *msg) MUST_CHECK;
+/* Nobody waits for that any more: it looks no further name up. Any thread. */
+void run_targets_give_up(struct run_targets *t);
 /* May they all be reached, by this agent's policy? From then on every connect asks it again. On an
  * error *policy says whether it was that, or something else that the host lacks. */
 enum err run_targets_admit(struct run_targets *t, bool *policy, struct errmsg *msg) MUST_CHECK;

@@ -62,6 +62,17 @@ static const struct target *first(void)
     return target_now(run_targets_list(targets)->items[0]);
 }
 
+/* Who gives a run up must not keep the resolver busy with the rest of its names. */
+START_TEST(test_a_run_that_is_given_up_looks_no_name_up)
+{
+    plan.url = mem_strdup("http://127.0.0.1/");
+    ck_assert_int_eq(reqset_new(&plan, &requests, &msg), ERR_OK);
+    ck_assert_int_eq(run_targets_new(&plan, requests, &policy, &targets, &msg), ERR_OK);
+    run_targets_give_up(targets);
+    ck_assert_int_eq(run_targets_resolve(targets, &msg), ERR_STATE);
+}
+END_TEST
+
 START_TEST(test_fixed_addresses_are_taken_in_their_order)
 {
     option_list_add(&plan.resolve, "h.test:80:127.0.0.2,::1,127.0.0.3");
@@ -279,6 +290,7 @@ int main(void)
     Suite *s = suite_create("run_targets");
     TCase *t = tcase_create("all");
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, test_a_run_that_is_given_up_looks_no_name_up);
     tcase_add_test(t, test_fixed_addresses_are_taken_in_their_order);
     tcase_add_test(t, test_a_family_alone);
     tcase_add_test(t, test_fixed_addresses_meet_the_policy);
