@@ -33,6 +33,7 @@
 #define PLAN_KEY_MAX         (64u << 10)
 #define PLAN_SNI_MAX         253
 #define PLAN_QUANTUM_MAX     UINT64_C(1000000)
+#define PLAN_ROWS_MAX        2048 /* threads of an agent times rows of figures: 800 KiB each */
 #define PLAN_ENTRIES_MAX     10000
 #define PLAN_REQUESTS_BYTES  (64u << 20) /* of all requests, as an agent keeps them */
 #define PLAN_WEIGHT_MAX      1000000
@@ -240,6 +241,11 @@ const char *plan_order_name(enum plan_order o); /* "sequential" "weight" "random
 enum err plan_names(const struct plan *p, size_t max, const char **names, size_t *n,
                     uint32_t *of) MUST_CHECK;
 /* Names times stages, and the warm-up, against SNAPSHOT_SERIES_MAX. */
+/* Rows of figures that each thread keeps: names times stages, and the warm-up. Of a plan whose
+ * names are few enough. */
+size_t plan_rows(const struct plan *p);
+/* A thread each for so many rows: ERR_RANGE names both. */
+enum err plan_check_rows(const struct plan *p, uint32_t threads, struct errmsg *msg) MUST_CHECK;
 enum err plan_check_names(const struct plan *p, struct errmsg *msg) MUST_CHECK;
 
 /* --- arrivals -------------------------------------------------------------------------------- */

@@ -125,6 +125,27 @@ enum err plan_names(const struct plan *p, size_t max, const char **names, size_t
     return ERR_OK;
 }
 
+size_t plan_rows(const struct plan *p)
+{
+    const char *names[SNAPSHOT_SERIES_MAX];
+    size_t n, stages = p->n_stages > 0 ? p->n_stages : 1;
+    if (plan_names(p, SNAPSHOT_SERIES_MAX, names, &n, NULL) != ERR_OK)
+        return SIZE_MAX;
+    return n * stages + (p->warmup_ns > 0);
+}
+
+enum err plan_check_rows(const struct plan *p, uint32_t threads, struct errmsg *msg)
+{
+    size_t rows = plan_rows(p);
+    if (threads == 0 || rows <= PLAN_ROWS_MAX / threads)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_RANGE,
+                      "--threads %" PRIu32
+                      " with %zu rows of figures (request names times stages): "
+                      "accepted are at most %d together, for each thread keeps all of them",
+                      threads, rows, PLAN_ROWS_MAX);
+}
+
 enum err plan_check_names(const struct plan *p, struct errmsg *msg)
 {
     const char *names[SNAPSHOT_SERIES_MAX];
@@ -136,7 +157,7 @@ enum err plan_check_names(const struct plan *p, struct errmsg *msg)
                           SNAPSHOT_SERIES_MAX);
     size_t rows = n * stages + (p->warmup_ns > 0);
     if (rows <= SNAPSHOT_SERIES_MAX)
-        return ERR_OK;
+        return plan_check_rows(p, p->threads, msg);
     return errmsg_set(msg, ERR_RANGE,
                       "%zu names of requests times %zu stages%s are %zu rows in the report: "
                       "accepted are at most %d; requests of the same name share one",

@@ -25,6 +25,13 @@ enum err preflight_descriptors(uint32_t connections, uint64_t limit, struct errm
                       connections, needed, limit);
 }
 
+enum err preflight_part(const struct plan *p, const struct plan_part *part, uint64_t fd_limit,
+                        struct errmsg *msg)
+{
+    enum err e = preflight_descriptors(plan_part_most(part), fd_limit, msg);
+    return e == ERR_OK ? plan_check_rows(p, part->threads, msg) : e;
+}
+
 enum err preflight_ports(uint32_t connections, uint64_t addresses, uint32_t ports,
                          struct errmsg *msg)
 {

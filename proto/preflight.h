@@ -14,6 +14,9 @@
  * ERR_REFUSED names what is needed, what there is and how to get more.
  */
 
+/* What does not depend on the target: descriptors, and memory for the figures of all threads. */
+enum err preflight_part(const struct plan *p, const struct plan_part *part, uint64_t fd_limit,
+                        struct errmsg *msg) MUST_CHECK;
 enum err preflight_descriptors(uint32_t connections, uint64_t limit, struct errmsg *msg) MUST_CHECK;
 /* Connections are spread over the addresses of the target, and each to the same one needs a local
  * port of its own. ports = 0: unknown, anything goes. */

@@ -273,7 +273,7 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
     if (plan->headers.n + plan->n_entries + plan->n_env > 0 || plan->key != NULL)
         host_no_core_files(); /* only the controller knows which of them are secrets */
     if (e == ERR_OK)
-        e = preflight_descriptors(plan_part_most(part), host_fd_limit(), msg);
+        e = preflight_part(&r->plan, part, host_fd_limit(), msg);
     if (e == ERR_OK)
         e = reqset_new(&r->plan, &r->requests, msg);
     if (e == ERR_OK)

@@ -292,9 +292,16 @@ static void name_all(struct plan *p)
 START_TEST(test_rows_are_bounded)
 {
     struct plan p;
+    struct errmsg many;
     plan_of(&p, SNAPSHOT_SERIES_MAX);
     name_all(&p);
     must_check(&p);
+    ck_assert_int_eq(plan_check_rows(&p, 32, &many), ERR_OK);
+    ck_assert_int_eq(plan_check_rows(&p, 33, &many), ERR_RANGE);
+    p.threads = 256;
+    assert_refused(&p, "--threads 256 with 64 rows of figures (request names times stages): "
+                       "accepted are at most 2048 together");
+    p.threads = 0;
     p.warmup_ns = 1000000;
     p.requests = UINT64_MAX;
     p.duration_ns = 10000000;
