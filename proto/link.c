@@ -10,6 +10,7 @@
 #include "common/sm.h"
 #include "proto/link_frame.h"
 #include "proto/link_nng.h"
+#include "proto/link_shield.h"
 #include "proto/link_tls.h"
 #include "proto/link_url.h"
 
@@ -47,9 +48,7 @@ enum op {
 #define FRAME_MAX_DEFAULT 4096
 #define DIAL_RETRY_NS     (10 * NS_PER_MS)
 #define LINGER_NS         (200 * NS_PER_MS)
-#define LINGER_TLS_NS     (1 * NS_PER_SEC)
 #define GRACE_NS          (100 * NS_PER_MS)
-#define TLS_CHECK_NS      (500 * NS_PER_MS)
 #define VECTORS           8 /* nng's limit for one operation */
 
 struct link {
@@ -58,7 +57,8 @@ struct link {
     struct loop_timer *timer;
     nng_stream_dialer *dialer;  /* NULL for an accepted link */
     nng_stream *stream;         /* NULL until connected */
-    const struct link_tls *tls; /* NULL = plain */
+    struct link_shield *shield; /* between the stream and the frames; NULL = plain */
+    const struct link_tls *tls; /* whose shield it is */
     char *server_name;          /* asked of a TLS peer; NULL for an accepted link */
     bool spoken;                /* bytes of the peer came: a TLS handshake is behind us */
     struct link_op dial, rx, tx;
@@ -73,7 +73,6 @@ struct link {
     uint64_t silence_ns;  /* 0 = no watchdog */
     uint64_t heard_ns;    /* when bytes were last handled */
     bool suspected;       /* silent, in its grace period */
-    uint64_t gone_ns;     /* TLS: heard_ns when the socket was first seen dead, else NS_NEVER */
     char peer[LINK_LABEL_MAX];
 };
 
@@ -86,6 +85,7 @@ static bool in_state(const struct link *l, enum state s)
 
 static void received(void *arg, struct letter *letter);
 static void timer_fired(void *arg);
+static void start_tx(struct link *l);
 
 /* The order is nng's (see link_nng.h). A dial that ended well in the meantime leaves its stream in
  * l->stream when the mailbox hands out its letter. Accepts the half-built object. */
@@ -109,6 +109,7 @@ static void destroy(struct link *l)
         nng_stream_dialer_free(l->dialer);
     frame_rx_fini(&l->in);
     frame_tx_fini(&l->out);
+    link_shield_free(l->shield);
     mem_free(l->server_name);
     mem_free(l);
 }
@@ -117,7 +118,6 @@ static enum err build(struct loop *loop, enum state initial, struct link **out, 
 {
     struct link *l = mem_calloc(1, sizeof *l);
     l->loop = loop;
-    l->gone_ns = NS_NEVER;
     frame_rx_init(&l->in, FRAME_MAX_DEFAULT);
     frame_tx_init(&l->out);
     sm_init(&l->sm, states, STATES, initial, l->peer);
@@ -148,9 +148,20 @@ static bool emit(struct link *l, enum link_event ev, const struct link_info *inf
     return false;
 }
 
+/* What TLS has to say at the end: goodbye, or what it did not like. nng hands it to the kernel
+ * before the call returns, if there is room. */
+static void last_words(struct link *l)
+{
+    if (l->shield == NULL || l->stream == NULL)
+        return;
+    link_shield_bye(l->shield);
+    start_tx(l);
+}
+
 static void go_down(struct link *l, const char *reason)
 {
     sm_move(&l->sm, DOWN);
+    last_words(l);
     loop_timer_at(l->timer, NS_NEVER);
     if (l->stream != NULL)
         nng_stream_close(l->stream);
@@ -160,18 +171,15 @@ static void go_down(struct link *l, const char *reason)
 }
 
 /* A TLS handshake runs with the first bytes, long after "connected": a peer that was not heard yet
- * has most likely refused it, or been refused. Not so when it said goodbye, which only a finished
- * handshake allows and nng calls a refused connection, nor when a port was merely probed. */
+ * has most likely refused it, or been refused. Not so when a port was merely probed. */
 static void lost(struct link *l, int nng_error)
 {
     struct errmsg why;
-    bool judged = nng_error == NNG_ECRYPTO || nng_error == NNG_EPEERAUTH || l->dialer != NULL;
-    if (nng_error == NNG_ECONNREFUSED) {
-        go_down(l, link_nng_reason(NNG_ECONNSHUT));
-    } else if (l->tls == NULL || l->spoken || !judged) {
+    bool judged = nng_error == NNG_ECRYPTO || l->dialer != NULL;
+    if (l->shield == NULL || l->spoken || !judged) {
         go_down(l, link_nng_reason(nng_error));
     } else {
-        link_tls_causes(l->tls, l->stream, l->server_name, &why);
+        link_tls_causes(l->tls, link_shield_story(l->shield), l->server_name, &why);
         if (l->dialer == NULL) /* a dialler's owner tells; a listener's may not have seen it yet */
             log_warn(l->peer, "%s", why.text);
         go_down(l, why.text);
@@ -191,7 +199,7 @@ static void finish(struct link *l)
 static void start_rx(struct link *l)
 {
     nng_iov iov;
-    iov.iov_buf = frame_rx_room(&l->in, &iov.iov_len);
+    iov.iov_buf = link_shield_room(l->shield, &l->in, &iov.iov_len);
     nng_aio_set_iov(l->rx.aio, 1, &iov);
     l->rx.busy = true;
     nng_stream_recv(l->stream, l->rx.aio);
@@ -216,6 +224,40 @@ static bool deliver(struct link *l, uint64_t rx_ns)
     return in_state(l, FLUSHING);
 }
 
+/* Only a finished handshake allows a goodbye. */
+static void shield_over(struct link *l)
+{
+    if (in_state(l, FLUSHING)) {
+        last_words(l);
+        finish(l);
+    } else if (link_shield_end(l->shield) == ERR_CLOSED) {
+        go_down(l, link_nng_reason(NNG_ECONNSHUT));
+    } else {
+        lost(l, NNG_ECRYPTO);
+    }
+}
+
+/* Hands out what has come; reads on while it flushes, or the peer's bytes would turn our close into
+ * a reset. False when the link is gone or down. */
+static bool take_in(struct link *l, size_t n)
+{
+    uint64_t rx_ns = l->rx.done_ns;
+    link_shield_filled(l->shield, &l->in, n);
+    while (deliver(l, rx_ns)) {
+        if (in_state(l, FLUSHING))
+            frame_rx_discard(&l->in);
+        enum err e = link_shield_open(l->shield, &l->in);
+        if (e == ERR_TRUNCATED)
+            return true;
+        if (e != ERR_OK) {
+            shield_over(l);
+            return false;
+        }
+        l->spoken = true;
+    }
+    return false;
+}
+
 static void rx_done(struct link *l)
 {
     int rv = nng_aio_result(l->rx.aio);
@@ -233,13 +275,11 @@ static void rx_done(struct link *l)
     if (!in_state(l, UP) && !in_state(l, FLUSHING))
         return;
     l->heard_ns = clock_mono_ns();
-    l->spoken = true;
-    frame_rx_filled(&l->in, n);
-    if (!deliver(l, l->rx.done_ns))
+    if (!take_in(l, n))
         return;
-    if (in_state(l, FLUSHING)) /* read on, or the peer's bytes would turn our close into a reset */
-        frame_rx_discard(&l->in);
     start_rx(l);
+    if (l->shield != NULL)
+        start_tx(l); /* of the handshake */
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
@@ -248,8 +288,12 @@ static void start_tx(struct link *l)
 {
     struct iovec vec[VECTORS];
     nng_iov iov[VECTORS];
-    size_t n = frame_tx_vectors(&l->out, vec, VECTORS);
-    if (n == 0 || l->tx.busy)
+    if (l->tx.busy)
+        return;
+    size_t n = link_shield_vectors(l->shield, &l->out, vec, VECTORS);
+    if (n == 0 && in_state(l, UP) && link_shield_end(l->shield) != ERR_OK)
+        loop_timer_at(l->timer, 0); /* the owner may be in a call of its own */
+    if (n == 0)
         return;
     for (size_t i = 0; i < n; i++)
         iov[i] = (nng_iov){.iov_buf = vec[i].iov_base, .iov_len = vec[i].iov_len};
@@ -259,11 +303,11 @@ static void start_tx(struct link *l)
 }
 
 /* All is with the kernel. A close right now could still destroy it on its way: the peer's nng drops
- * what it has not read when it sees a hang-up. So the peer gets a moment to close first, and a
- * longer one with TLS: the engine may still hold 16 KiB and does not say so. */
+ * what it has not read when it sees a hang-up. So the peer gets a moment to close first. */
 static void linger(struct link *l)
 {
-    uint64_t until = clock_add(clock_mono_ns(), l->tls != NULL ? LINGER_TLS_NS : LINGER_NS);
+    uint64_t until = clock_add(clock_mono_ns(), LINGER_NS);
+    last_words(l);
     loop_timer_at(l->timer, until < l->deadline_ns ? until : l->deadline_ns);
 }
 
@@ -273,7 +317,7 @@ static void tx_done(struct link *l)
     if (!in_state(l, UP) && !in_state(l, FLUSHING))
         return;
     if (rv == 0) {
-        frame_tx_sent(&l->out, nng_aio_count(l->tx.aio));
+        link_shield_sent(l->shield, &l->out, nng_aio_count(l->tx.aio));
         start_tx(l);
         if (in_state(l, FLUSHING) && l->out.count == 0)
             linger(l);
@@ -292,28 +336,19 @@ static void start_dial(struct link *l)
     nng_stream_dialer_dial(l->dialer, l->dial.aio);
 }
 
-/* Silence, and for TLS the regular look at the socket. */
-static void set_up_timer(struct link *l, uint64_t now)
+static void set_up_timer(struct link *l)
 {
-    uint64_t at = l->silence_ns > 0 ? clock_add(l->heard_ns, l->silence_ns) : NS_NEVER;
-    uint64_t look = l->tls != NULL ? clock_add(now, TLS_CHECK_NS) : NS_NEVER;
-    loop_timer_at(l->timer, at < look ? at : look);
+    loop_timer_at(l->timer, l->silence_ns > 0 ? clock_add(l->heard_ns, l->silence_ns) : NS_NEVER);
 }
 
 static void go_up(struct link *l)
 {
     sm_move(&l->sm, UP);
     l->heard_ns = clock_mono_ns();
-    set_up_timer(l, l->heard_ns);
+    set_up_timer(l);
     start_rx(l);
+    start_tx(l); /* a TLS dialler speaks first */
     emit(l, LINK_UP, &(struct link_info){0});
-}
-
-/* Results that say nothing about the peer: nng's race between connect and poll, or a full backlog
- * of an ipc socket. */
-static bool is_transient(int rv)
-{
-    return rv == NNG_ECANCELED || rv == NNG_ECLOSED || rv == NNG_EAGAIN || rv == NNG_EINTR;
 }
 
 static void dial_done(struct link *l)
@@ -330,7 +365,7 @@ static void dial_done(struct link *l)
     }
     if (rv == 0) {
         go_up(l);
-    } else if (is_transient(rv)) {
+    } else if (link_nng_transient(rv)) {
         uint64_t retry = clock_add(clock_mono_ns(), DIAL_RETRY_NS);
         loop_timer_at(l->timer, retry < l->deadline_ns ? retry : l->deadline_ns);
     } else {
@@ -368,7 +403,7 @@ static void silence_timer(struct link *l, uint64_t now)
     uint64_t due = clock_add(l->heard_ns, l->silence_ns);
     if (now < due) {
         l->suspected = false;
-        set_up_timer(l, now);
+        set_up_timer(l);
     } else if (!l->suspected) {
         l->suspected = true;
         loop_timer_at(l->timer, clock_add(now, GRACE_NS));
@@ -377,41 +412,15 @@ static void silence_timer(struct link *l, uint64_t now)
     }
 }
 
-/* nng loses the end of a TLS stream that comes while no read is queued, and the next read never
- * ends. The socket knows. What the engine has decrypted before is still delivered: only a link
- * without progress is over. */
-static bool is_gone(struct link *l, uint64_t now)
-{
-    if (l->tls == NULL || link_nng_connected(l->stream)) {
-        l->gone_ns = NS_NEVER;
-        return false;
-    }
-    if (l->gone_ns == l->heard_ns) {
-        lost(l, NNG_ECONNSHUT);
-        return true;
-    }
-    l->gone_ns = l->heard_ns;
-    loop_timer_at(l->timer, clock_add(now, GRACE_NS));
-    return true;
-}
-
-static void up_timer(struct link *l, uint64_t now)
-{
-    if (is_gone(l, now))
-        return;
-    if (l->silence_ns > 0)
-        silence_timer(l, now);
-    else
-        set_up_timer(l, now);
-}
-
 static void timer_fired(void *arg)
 {
     struct link *l = arg;
     if (in_state(l, DIALING))
         dial_timer(l, clock_mono_ns());
+    else if (in_state(l, UP) && link_shield_end(l->shield) != ERR_OK)
+        shield_over(l);
     else if (in_state(l, UP))
-        up_timer(l, clock_mono_ns());
+        silence_timer(l, clock_mono_ns());
     else if (in_state(l, FLUSHING))
         finish(l);
 }
@@ -432,26 +441,20 @@ static void received(void *arg, struct letter *letter)
 static enum err dial_tls(struct link *l, const char *url, const struct link_options *o,
                          struct errmsg *msg)
 {
-    nng_tls_config *c = NULL;
     if (!link_url_tls(url))
         return ERR_OK;
     if (o == NULL || o->tls == NULL)
         return errmsg_set(msg, ERR_INVALID,
                           "address \"%s\": tls+tcp needs a CA, a certificate and a key", url);
-    enum err e = link_tls_dial_config(o->tls, o->server_name, &c, msg);
-    if (e != ERR_OK)
-        return e;
-    int rv = nng_stream_dialer_set_ptr(l->dialer, NNG_OPT_TLS_CONFIG, c);
-    nng_tls_config_free(c); /* the dialer holds it */
     l->tls = o->tls;
     l->server_name = mem_strdup(o->server_name);
-    return rv == 0 ? ERR_OK : errmsg_set(msg, ERR_SYSTEM, "TLS: %s", link_nng_reason(rv));
+    return link_tls_dial(o->tls, o->server_name, &l->shield, msg);
 }
 
 static enum err open_dialer(struct link *l, const char *url, const struct link_options *o,
                             struct errmsg *msg)
 {
-    int rv = nng_stream_dialer_alloc(&l->dialer, url);
+    int rv = nng_stream_dialer_alloc(&l->dialer, link_url_stream(url));
     if (rv != 0)
         return errmsg_set(msg, ERR_INVALID, "address \"%s\": %s", url, link_nng_reason(rv));
     return dial_tls(l, url, o, msg);
@@ -494,8 +497,15 @@ enum err link_adopt(struct loop *loop, nng_stream *s, const struct link_tls *tls
     }
     (*out)->stream = s;
     (*out)->tls = tls;
+    if (tls != NULL)
+        e = link_tls_accept(tls, &(*out)->shield, msg);
+    if (e != ERR_OK) {
+        sm_move(&(*out)->sm, CLOSED);
+        destroy(*out);
+        return e;
+    }
     (*out)->heard_ns = clock_mono_ns();
-    set_up_timer(*out, (*out)->heard_ns);
+    set_up_timer(*out);
     size_t at = tls != NULL ? (size_t)snprintf((*out)->peer, sizeof(*out)->peer, "tls+") : 0;
     link_nng_peer(s, (*out)->peer + at, sizeof(*out)->peer - at);
     return ERR_OK;
@@ -531,7 +541,7 @@ void link_set_silence(struct link *l, uint64_t silence_ms)
     l->heard_ns = clock_mono_ns();
     l->suspected = false;
     if (in_state(l, UP))
-        set_up_timer(l, l->heard_ns);
+        set_up_timer(l);
 }
 
 enum err link_send(struct link *l, const void *frame, size_t len)
@@ -581,6 +591,8 @@ void link_close(struct link *l, uint64_t flush_ms)
             linger(l);
         return;
     }
+    if (in_state(l, UP))
+        last_words(l);
     sm_move(&l->sm, CLOSED);
     if (l->depth == 0)
         destroy(l);

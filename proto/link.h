@@ -10,15 +10,16 @@
 #include "common/loop.h"
 
 /*
- * The only module that includes nng. Byte streams (nng_stream_*: ipc://, tcp://, tls+tcp://)
- * with frames of a 4-byte big-endian length, delivered on the loop's thread. nng's own threads only
- * queue completions and stamp the time. "Up" means bytes can be sent, not that the peer is hammer,
- * nor that the TLS handshake went well: only WELCOME says so. A peer that is gone may never say
- * FIN: a link that hears nothing for `silence_ms` goes down by itself. docs/decisions/0001 says why
- * nng's SP sockets are not used. Call link_block_signals before the first other call of the process
- * and never fork after it without exec. A link costs one descriptor. All calls on the loop's
- * thread, also from inside callbacks; callbacks never come from inside a call. End of a program:
- * close all, loop_finish (lets flushes end), loop_free.
+ * The only module that includes nng. Byte streams (nng_stream_*: ipc://, tcp://) with frames
+ * of a 4-byte big-endian length, delivered on the loop's thread, which also does the TLS of
+ * tls+tcp:// (link_shield). nng's own threads only queue completions and stamp the time. "Up" means
+ * bytes can be sent, not that the peer is hammer, nor that the TLS handshake went well: only
+ * WELCOME says so. A peer that is gone may never say FIN: a link that hears nothing for
+ * `silence_ms` goes down by itself. docs/decisions/0001 says why nng's SP sockets are not used.
+ * Call link_block_signals before the first other call of the process and never fork after it
+ * without exec. A link costs one descriptor. All calls on the loop's thread, also from inside
+ * callbacks; callbacks never come from inside a call. End of a program: close all, loop_finish
+ * (lets flushes end), loop_free.
  */
 
 struct link;
@@ -88,8 +89,7 @@ void link_set_silence(struct link *l, uint64_t silence_ms);
 #define LINK_QUEUE_MAX   64
 #define LINK_QUEUE_BYTES (32u << 20)
 enum err link_send(struct link *l, const void *frame, size_t len) MUST_CHECK;
-/* Frames accepted by link_send and not yet handed to the kernel (with TLS: to the engine, which
- * holds up to 16 KiB). */
+/* Frames accepted by link_send and not yet handed to the kernel. */
 size_t link_queued(const struct link *l);
 /* "tcp 127.0.0.1:54321", "ipc pid 4711 uid 1000" (accepted), "ipc /run/x" (dialled); for logs. */
 const char *link_peer(const struct link *l);
@@ -97,7 +97,7 @@ const char *link_peer(const struct link *l);
 bool link_peer_uid(const struct link *l, uint64_t *uid);
 
 /* No callback after this; queued frames are dropped unless flush_ms > 0: then they get that long to
- * leave, and after the last one the peer gets up to 200 ms of it (TLS: 1 s) to read and close
+ * leave, and after the last one the peer gets up to 200 ms of it to read and close
  * first; what it still sends is discarded. The flush needs the loop to turn: see loop_finish.
  * Otherwise memory goes away now, or when the link's own callback returns. NULL is fine. */
 void link_close(struct link *l, uint64_t flush_ms);

@@ -42,7 +42,8 @@ void frame_rx_fini(struct frame_rx *r)
 static void resize(struct frame_rx *r, size_t cap)
 {
     uint8_t *buf = mem_realloc(NULL, cap, 1);
-    memcpy(buf, r->buf, r->end);
+    if (r->end > 0)
+        memcpy(buf, r->buf, r->end);
     mem_free(r->buf);
     r->buf = buf;
     r->cap = cap;
@@ -59,7 +60,7 @@ uint8_t *frame_rx_room(struct frame_rx *r, size_t *len)
     if (held >= FRAME_HEADER)
         need += get_be32(r->buf);
     if (need > r->cap)
-        resize(r, need);
+        resize(r, need > FRAME_BUFFER ? need : FRAME_BUFFER);
     else if (held == 0 && r->cap > FRAME_BUFFER)
         resize(r, FRAME_BUFFER); /* one long frame does not cost memory for ever */
     *len = r->cap - r->end;
@@ -69,6 +70,15 @@ uint8_t *frame_rx_room(struct frame_rx *r, size_t *len)
 void frame_rx_filled(struct frame_rx *r, size_t n)
 {
     r->end += n;
+}
+
+void frame_rx_rest(struct frame_rx *r)
+{
+    if (r->end > r->start)
+        return;
+    mem_free(r->buf);
+    r->buf = NULL;
+    r->cap = r->start = r->end = 0;
 }
 
 void frame_rx_discard(struct frame_rx *r)

@@ -33,6 +33,8 @@ void frame_rx_fini(struct frame_rx *r);
 uint8_t *frame_rx_room(struct frame_rx *r, size_t *len);
 /* n bytes were read into the room. */
 void frame_rx_filled(struct frame_rx *r, size_t n);
+/* Gives the buffer back until the next read, unless part of a frame is in it. */
+void frame_rx_rest(struct frame_rx *r);
 /* Forgets everything read. */
 void frame_rx_discard(struct frame_rx *r);
 /* Next whole frame, valid until frame_rx_room. ERR_TRUNCATED = read more. ERR_CORRUPT (length 0)

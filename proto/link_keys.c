@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "proto/link_keys.h"
 
-#include <nng/nng.h>
-#include <nng/supplemental/tls/engine.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/libssl.h"
 #include "common/mem.h"
@@ -19,39 +17,41 @@ struct link_keys {
     SSL_CTX *ctx;
     BIO_METHOD *bio;
     bool server;
-    atomic_uint holds;
+    unsigned holds;
 };
 
-/* --- nng below OpenSSL ------------------------------------------------------------------------ */
+/* --- buffers below OpenSSL -------------------------------------------------------------------- */
 
 static int bio_read(BIO *b, char *buf, int len)
 {
     struct link_pipe *p = BIO_get_data(b);
-    size_t n = (size_t)len;
+    size_t n = (size_t)len < p->in_len ? (size_t)len : p->in_len;
     BIO_clear_retry_flags(b);
-    int rv = nng_tls_engine_recv(p->nng, (uint8_t *)buf, &n);
-    if (rv == 0)
-        return (int)n;
-    if (rv == NNG_EAGAIN)
+    if (n == 0) {
         BIO_set_retry_read(b);
-    else
-        p->error = rv;
-    return -1;
+        return -1;
+    }
+    memcpy(buf, p->in, n);
+    p->in += n;
+    p->in_len -= n;
+    return (int)n;
 }
 
+/* A peer that makes us answer and does not read must not cost memory without end. */
 static int bio_write(BIO *b, const char *buf, int len)
 {
     struct link_pipe *p = BIO_get_data(b);
-    size_t n = (size_t)len;
+    size_t need = p->out_len + (size_t)len;
     BIO_clear_retry_flags(b);
-    int rv = nng_tls_engine_send(p->nng, (const uint8_t *)buf, &n);
-    if (rv == 0)
-        return (int)n;
-    if (rv == NNG_EAGAIN)
-        BIO_set_retry_write(b);
-    else
-        p->error = rv;
-    return -1;
+    if (need > LINK_PIPE_MAX)
+        return -1;
+    if (need > p->out_cap) {
+        p->out_cap = need > 2 * p->out_cap ? need : 2 * p->out_cap;
+        p->out = mem_realloc(p->out, p->out_cap, 1);
+    }
+    memcpy(p->out + p->out_len, buf, (size_t)len);
+    p->out_len = need;
+    return len;
 }
 
 static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
@@ -64,7 +64,7 @@ static long bio_ctrl(BIO *b, int cmd, long num, void *ptr)
  * certificates would use one up. */
 static BIO_METHOD *method_new(void)
 {
-    BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "nng stream");
+    BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "link");
     if (m == NULL)
         return NULL;
     BIO_meth_set_read(m, bio_read);
@@ -122,7 +122,7 @@ static int judge(int good, X509_STORE_CTX *store)
 
 /* Small in memory while nothing happens, and nothing that this protocol does not use: no sessions
  * to resume, no second handshake, no certificate that is not in the files. AUTO_RETRY (its default)
- * is needed: nng calls again when bytes come, and not for those that it has already. */
+ * is needed: a link reads on when bytes come, and not for those that it has already. */
 static bool set_rules(SSL_CTX *ctx)
 {
     SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
@@ -237,7 +237,7 @@ struct link_keys *link_keys_new(bool server)
 {
     struct link_keys *k = mem_calloc(1, sizeof *k);
     k->server = server;
-    atomic_init(&k->holds, 1);
+    k->holds = 1;
     k->ctx = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
     k->bio = method_new();
     if (k->ctx != NULL && k->bio != NULL && set_rules(k->ctx))
@@ -249,13 +249,13 @@ struct link_keys *link_keys_new(bool server)
 
 struct link_keys *link_keys_hold(struct link_keys *k)
 {
-    atomic_fetch_add(&k->holds, 1);
+    k->holds++;
     return k;
 }
 
 void link_keys_drop(struct link_keys *k)
 {
-    if (k == NULL || atomic_fetch_sub(&k->holds, 1) > 1)
+    if (k == NULL || --k->holds > 0)
         return;
     SSL_CTX_free(k->ctx);
     BIO_meth_free(k->bio);

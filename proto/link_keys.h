@@ -3,15 +3,16 @@
 #define HAMMER_PROTO_LINK_KEYS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "common/err.h"
 
 /*
  * Private to proto/link*.c: certificates, key and rules of one end as OpenSSL has them (an
- * SSL_CTX), shared by all connections that are made with them, and how OpenSSL reaches nng's
- * streams. Making it costs tens of kilobytes and a fraction of a millisecond, so a controller has
- * one for all its agents. Filled by one thread, then read by any; the last hold may be dropped on
- * any.
+ * SSL_CTX), shared by all connections that are made with them, and how OpenSSL reaches the bytes
+ * below it. Making it costs tens of kilobytes and a fraction of a millisecond, so a controller has
+ * one for all its agents. One thread.
  */
 
 struct ssl_st;
@@ -29,10 +30,14 @@ enum err link_keys_trust(struct link_keys *k, const char *ca, const char *crl,
 enum err link_keys_own(struct link_keys *k, const char *cert, const char *key,
                        struct errmsg *msg) MUST_CHECK;
 
-/* The bytes below a connection. */
+/* The bytes below a connection: OpenSSL takes from `in` and appends to `out`, at most
+ * LINK_PIPE_MAX: more is an error that ends it. */
+#define LINK_PIPE_MAX (128u << 10)
 struct link_pipe {
-    void *nng; /* what nng_tls_engine_send and _recv want */
-    int error; /* nng's, which ended it; 0 = none */
+    const uint8_t *in;
+    size_t in_len;
+    uint8_t *out; /* mem_free */
+    size_t out_len, out_cap;
 };
 
 /* A connection that has not begun; it will want a good certificate of the peer. `p` outlives it.

@@ -25,9 +25,7 @@ struct link_listener {
     struct loop_timer *timer; /* next accept after errors */
     nng_stream_listener *nng;
     const struct link_tls *tls; /* NULL = plain */
-    struct link_tls_watch watch;
     struct link_op accept;
-    bool stale; /* the accept under way has the certificates from before a reload */
     link_accept_fn fn;
     void *arg;
     unsigned errors; /* in a row */
@@ -40,8 +38,6 @@ struct link_listener {
 static void destroy(struct link_listener *l)
 {
     l->closed = true;
-    if (l->tls != NULL)
-        link_tls_unwatch(&l->watch);
     loop_timer_free(l->timer);
     if (l->nng != NULL)
         nng_stream_listener_close(l->nng);
@@ -58,34 +54,6 @@ static void start_accept(void *arg)
     struct link_listener *l = arg;
     l->accept.busy = true;
     nng_stream_listener_accept(l->nng, l->accept.aio);
-}
-
-/* --- certificates ----------------------------------------------------------------------------- */
-
-static enum err set_tls(struct link_listener *l, struct errmsg *msg)
-{
-    nng_tls_config *c = NULL;
-    enum err e = link_tls_listen_config(l->tls, &c, msg);
-    if (e != ERR_OK)
-        return e;
-    int rv = nng_stream_listener_set_ptr(l->nng, NNG_OPT_TLS_CONFIG, c);
-    nng_tls_config_free(c); /* the listener holds it */
-    return rv == 0 ? ERR_OK : errmsg_set(msg, ERR_SYSTEM, "TLS: %s", link_nng_reason(rv));
-}
-
-/* A connection gets the configuration that was set when its accept began, so the one under way is
- * called off; what it brings all the same is dropped. */
-static void reloaded(void *arg)
-{
-    struct link_listener *l = arg;
-    struct errmsg msg = {{0}};
-    if (set_tls(l, &msg) != ERR_OK) {
-        log_warn(l->url, "the reloaded certificates are not used: %s", msg.text);
-        return;
-    }
-    l->stale = l->accept.busy;
-    if (l->stale)
-        nng_aio_cancel(l->accept.aio);
 }
 
 /* --- accepting -------------------------------------------------------------------------------- */
@@ -109,12 +77,9 @@ static void accepted(void *arg, struct letter *letter)
     nng_stream *s = rv == 0 ? nng_aio_get_output(op->aio, 0) : NULL;
     struct link *link = NULL;
     struct errmsg msg = {{0}};
-    if (l->closed || l->stale) {
+    if (l->closed) {
         if (s != NULL)
             nng_stream_free(s);
-        l->stale = false;
-        if (!l->closed)
-            start_accept(l);
     } else if (rv != 0) {
         retry(l, link_nng_reason(rv));
     } else if (link_adopt(l->loop, s, l->tls, &link, &msg) != ERR_OK) {
@@ -160,15 +125,13 @@ static enum err open_tls(struct link_listener *l, const char *url, const struct 
         return errmsg_set(msg, ERR_INVALID,
                           "cannot listen on %s: tls+tcp needs a CA, a certificate and a key", url);
     l->tls = o->tls;
-    l->watch = (struct link_tls_watch){.changed = reloaded, .arg = l};
-    link_tls_watch(l->tls, &l->watch);
-    return set_tls(l, msg);
+    return link_tls_listen(l->tls, msg);
 }
 
 static enum err open_listener(struct link_listener *l, const char *url,
                               const struct link_options *o, struct errmsg *msg)
 {
-    int rv = nng_stream_listener_alloc(&l->nng, url);
+    int rv = nng_stream_listener_alloc(&l->nng, link_url_stream(url));
     enum err e = rv == 0 ? open_tls(l, url, o, msg) : ERR_OK;
     if (e != ERR_OK)
         return e;

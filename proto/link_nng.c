@@ -79,6 +79,12 @@ const char *link_nng_reason(int nng_error)
     return nng_strerror(nng_error);
 }
 
+bool link_nng_transient(int nng_error)
+{
+    return nng_error == NNG_ECANCELED || nng_error == NNG_ECLOSED || nng_error == NNG_EAGAIN ||
+           nng_error == NNG_EINTR;
+}
+
 unsigned link_nng_port(const nng_sockaddr *sa)
 {
     if (sa->s_family == NNG_AF_INET)

@@ -3,11 +3,9 @@
 #define HAMMER_PROTO_LINK_NNG_H
 
 #include <nng/nng.h>
-#include <nng/supplemental/tls/tls.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
 #include "common/mailbox.h"
 #include "proto/link.h"
@@ -38,6 +36,9 @@ struct link_op *link_op_take(struct letter *l);
 
 /* "connection refused", "closed by the peer", ... for an nng error. */
 const char *link_nng_reason(int nng_error);
+/* Does the result of a dial say nothing about the peer: nng's race between connect and poll, or a
+ * full backlog of an ipc socket? */
+bool link_nng_transient(int nng_error);
 
 #define LINK_LABEL_MAX 192
 /* "tcp 127.0.0.1:54321", "ipc pid 4711 uid 1000". */
@@ -56,18 +57,13 @@ void link_offer(struct link *l, link_accept_fn fn, void *arg);
 
 /* --- link_tls.c ------------------------------------------------------------------------------- */
 
-/* Configurations of today's files; freed by the caller (nng_tls_config_free) once they are set. */
-enum err link_tls_dial_config(const struct link_tls *t, const char *server_name,
-                              nng_tls_config **out, struct errmsg *msg) MUST_CHECK;
-enum err link_tls_listen_config(const struct link_tls *t, nng_tls_config **out,
-                                struct errmsg *msg) MUST_CHECK;
-/* A listener's place in the list of those that a reload is told to. */
-struct link_tls_watch {
-    LIST_ENTRY(link_tls_watch) next;
-    void (*changed)(void *arg); /* at the end of each link_tls_reload that went well */
-    void *arg;
-};
-void link_tls_watch(const struct link_tls *t, struct link_tls_watch *w);
-void link_tls_unwatch(struct link_tls_watch *w);
+/* The end of a connection with today's files. */
+struct link_shield;
+enum err link_tls_dial(const struct link_tls *t, const char *server_name, struct link_shield **out,
+                       struct errmsg *msg) MUST_CHECK;
+enum err link_tls_accept(const struct link_tls *t, struct link_shield **out,
+                         struct errmsg *msg) MUST_CHECK;
+/* Are they a listener's? */
+enum err link_tls_listen(const struct link_tls *t, struct errmsg *msg) MUST_CHECK;
 
 #endif

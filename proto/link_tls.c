@@ -14,13 +14,11 @@
 #include "common/libcrypto.h"
 #include "common/mem.h"
 #include "proto/link_nng.h"
-#include "proto/link_openssl.h"
+#include "proto/link_shield.h"
 #include "proto/link_tls_check.h"
 #include "proto/link_tls_why.h"
 
 #define FILE_MAX (1u << 20)
-
-LIST_HEAD(watches, link_tls_watch);
 
 struct link_tls {
     enum link_tls_role role;
@@ -28,9 +26,6 @@ struct link_tls {
     struct link_keys *keys;      /* of today's files, which are not kept */
     struct link_tls_ends ends;
     bool has_crl;
-    /* Apart: neither is what a const link_tls promises. */
-    struct watches *listeners;
-    struct link_story *told;
 };
 
 /* --- reading files ---------------------------------------------------------------------------- */
@@ -133,55 +128,37 @@ static enum err read_all(const struct link_tls_files *f, struct link_tls_pems *p
     return e == ERR_OK ? e : errmsg_set(msg, e, "%s", why.text);
 }
 
-/* --- the engine's configuration --------------------------------------------------------------- */
+/* --- ends of connections ---------------------------------------------------------------------- */
 
-/* The name is all that differs between the links of a dialler. */
-static enum err make_config(const struct link_tls *t, const char *server_name, nng_tls_config **out,
-                            struct errmsg *msg)
+static enum err make_shield(const struct link_tls *t, const char *server_name,
+                            struct link_shield **out, struct errmsg *msg)
 {
-    nng_tls_config *c = NULL;
-    int rv =
-        link_openssl_config(t->role == LINK_TLS_AGENT ? NNG_TLS_MODE_SERVER : NNG_TLS_MODE_CLIENT,
-                            t->keys, t->told, &c);
-    /* A configuration that is set drops nng's own name check: without this any agent would do. */
-    if (rv == 0 && server_name != NULL)
-        rv = nng_tls_config_server_name(c, server_name);
-    if (rv == 0) {
-        *out = c;
-        return ERR_OK;
-    }
-    if (c != NULL)
-        nng_tls_config_free(c);
-    return errmsg_set(msg, ERR_SYSTEM, "TLS: %s", link_nng_reason(rv));
+    *out = link_shield_new(t->keys, server_name);
+    return *out != NULL ? ERR_OK : errmsg_set(msg, ERR_NOMEM, "TLS: out of memory");
 }
 
-enum err link_tls_dial_config(const struct link_tls *t, const char *server_name,
-                              nng_tls_config **out, struct errmsg *msg)
+enum err link_tls_dial(const struct link_tls *t, const char *server_name, struct link_shield **out,
+                       struct errmsg *msg)
 {
     if (t->role != LINK_TLS_CONTROLLER)
         return errmsg_set(msg, ERR_INVALID, "%s: an agent's certificate cannot dial",
                           t->files.cert);
-    if (server_name == NULL || server_name[0] == '\0')
+    if (server_name == NULL || server_name[0] == '\0') /* or any agent would do */
         return errmsg_set(msg, ERR_INVALID, "TLS needs the name that the agent's certificate has");
-    return make_config(t, server_name, out, msg);
+    return make_shield(t, server_name, out, msg);
 }
 
-enum err link_tls_listen_config(const struct link_tls *t, nng_tls_config **out, struct errmsg *msg)
+enum err link_tls_listen(const struct link_tls *t, struct errmsg *msg)
 {
     if (t->role != LINK_TLS_AGENT)
         return errmsg_set(msg, ERR_INVALID, "%s: a controller's certificate cannot listen",
                           t->files.cert);
-    return make_config(t, NULL, out, msg);
+    return ERR_OK;
 }
 
-void link_tls_watch(const struct link_tls *t, struct link_tls_watch *w)
+enum err link_tls_accept(const struct link_tls *t, struct link_shield **out, struct errmsg *msg)
 {
-    LIST_INSERT_HEAD(t->listeners, w, next);
-}
-
-void link_tls_unwatch(struct link_tls_watch *w)
-{
-    LIST_REMOVE(w, next);
+    return make_shield(t, NULL, out, msg);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -237,13 +214,8 @@ enum err link_tls_new(enum link_tls_role role, const struct link_tls_files *file
                       struct link_tls **out, struct errmsg *msg)
 {
     struct loaded fresh = {0};
-    if (link_openssl_start(msg) != ERR_OK)
-        return ERR_SYSTEM;
     struct link_tls *t = mem_calloc(1, sizeof *t);
     t->role = role;
-    t->told = mem_calloc(1, sizeof *t->told);
-    t->listeners = mem_calloc(1, sizeof *t->listeners);
-    LIST_INIT(t->listeners);
     t->files = (struct link_tls_files){.ca = mem_strdup(files->ca),
                                        .cert = mem_strdup(files->cert),
                                        .key = mem_strdup(files->key),
@@ -272,9 +244,6 @@ enum err link_tls_reload(struct link_tls *t, struct errmsg *msg)
             t->files.crl);
     }
     use(t, &fresh);
-    struct link_tls_watch *w;
-    LIST_FOREACH (w, t->listeners, next)
-        w->changed(w->arg);
     return ERR_OK;
 }
 
@@ -283,8 +252,6 @@ void link_tls_free(struct link_tls *t)
     if (t == NULL)
         return;
     link_keys_drop(t->keys);
-    mem_free(t->listeners);
-    mem_free(t->told);
     const char *names[] = {t->files.ca, t->files.cert, t->files.key, t->files.crl};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         mem_free((char *)(uintptr_t)names[i]);
@@ -304,14 +271,12 @@ static bool ran_out(const char *file, const char *what, time_t end, struct errms
     return true;
 }
 
-void link_tls_causes(const struct link_tls *t, struct nng_stream *stream, const char *server_name,
-                     struct errmsg *out)
+void link_tls_causes(const struct link_tls *t, const struct link_story *story,
+                     const char *server_name, struct errmsg *out)
 {
+    static const struct link_story unknown;
     if (ran_out(t->files.cert, "certificate", t->ends.cert, out) ||
         ran_out(t->files.crl, "revocation list", t->ends.crl, out))
         return;
-    *t->told = (struct link_story){0};
-    if (stream != NULL)
-        link_openssl_ask(stream);
-    link_tls_why(t->role, server_name, t->told, out);
+    link_tls_why(t->role, server_name, story != NULL ? story : &unknown, out);
 }

@@ -6,7 +6,7 @@
 #include "proto/link.h"
 
 /*
- * Mutual TLS for tls+tcp:// links, by OpenSSL (proto/link_openssl.h): both ends show a certificate
+ * Mutual TLS for tls+tcp:// links, by OpenSSL (proto/link_shield.h): both ends show a certificate
  * of the same CA, the dialler checks the name, and the extended key usage keeps the roles apart
  * (serverAuth = agent, clientAuth = controller). TLS 1.2 or 1.3. One object serves any number of
  * links and listeners; main thread. Our own files are checked here, before any connection, and
@@ -38,12 +38,12 @@ enum err link_tls_new(enum link_tls_role role, const struct link_tls_files *file
  * an error the old ones stay in use. Links that are up stay up. */
 enum err link_tls_reload(struct link_tls *t, struct errmsg *msg) MUST_CHECK;
 /* Why the handshake with a peer has failed, for an operator; when it hung up without a word, the
- * possible causes. `stream`: of the link, NULL = not known; `server_name`: what a dialler asked
- * for, NULL for a listener. When our own certificate or revocation list has run out since it was
- * read, that is the answer. */
-struct nng_stream;
-void link_tls_causes(const struct link_tls *t, struct nng_stream *stream, const char *server_name,
-                     struct errmsg *out);
+ * possible causes. `story`: of the link, NULL = not known; `server_name`: what a dialler asked for,
+ * NULL for a listener. When our own certificate or revocation list has run out since it was read,
+ * that is the answer. */
+struct link_story;
+void link_tls_causes(const struct link_tls *t, const struct link_story *story,
+                     const char *server_name, struct errmsg *out);
 /* After the links and the listeners that use it are gone. NULL is fine. */
 void link_tls_free(struct link_tls *t);
 

@@ -2,7 +2,7 @@
 #ifndef HAMMER_PROTO_LINK_TLS_WHY_H
 #define HAMMER_PROTO_LINK_TLS_WHY_H
 
-#include "proto/link_openssl.h"
+#include "proto/link_shield.h"
 #include "proto/link_tls.h"
 
 /*

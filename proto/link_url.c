@@ -34,6 +34,11 @@ bool link_url_tls(const char *url)
     return after(url, tls_scheme) != NULL;
 }
 
+const char *link_url_stream(const char *url)
+{
+    return link_url_tls(url) ? url + strlen(tls_scheme) - strlen(tcp_scheme) : url;
+}
+
 static enum err check_path(const char *shown, const char *path, struct errmsg *msg)
 {
     const size_t max = sizeof((struct sockaddr_un *)0)->sun_path - 1;

@@ -27,6 +27,9 @@ const char *link_url_path(const char *url);
 /* Is it a tls+tcp URL? */
 bool link_url_tls(const char *url);
 
+/* What nng is asked for: TLS is not its business. Points into `url`. */
+const char *link_url_stream(const char *url);
+
 /* "tcp://127.0.0.1:7400" -> "tcp 127.0.0.1:7400", "ipc:///run/x" -> "ipc /run/x"; for logs. */
 void link_url_label(const char *url, char *buf, size_t cap);
 

@@ -5,7 +5,7 @@
 #include "common/err.h"
 
 /*
- * Names in certificates: DNS host names only. The links (proto/link_openssl.c) never match an IP
+ * Names in certificates: DNS host names only. The links (proto/link_shield.c) never match an IP
  * address, so a certificate for one would be refused by every peer. Pure; any thread.
  */
 

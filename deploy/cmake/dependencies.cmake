@@ -48,18 +48,6 @@ message(STATUS "nng ${nng_VERSION}")
 add_library(dep_nng INTERFACE)
 target_link_libraries(dep_nng INTERFACE nng::nng)
 
-# proto/link_openssl.c puts OpenSSL behind nng's TLS: the interface is nng 1's, and version 2 has none
-# such.
-include(CheckSymbolExists)
-set(CMAKE_REQUIRED_LIBRARIES nng::nng)
-check_symbol_exists(nng_tls_engine_register "nng/nng.h;nng/supplemental/tls/engine.h"
-                    HAMMER_NNG_TLS_ENGINE)
-unset(CMAKE_REQUIRED_LIBRARIES)
-if(NOT HAMMER_NNG_TLS_ENGINE)
-    message(FATAL_ERROR "nng ${nng_VERSION} takes no TLS engine (nng/supplemental/tls/engine.h): a version "
-            "1.5 to 1.10 built with TLS is needed, as in libnng-dev of Debian 12 and 13")
-endif()
-
 # Debian 13 ships libllhttp-dev; Debian 12 only the C sources, inside node-llhttp.
 pkg_check_modules(llhttp QUIET IMPORTED_TARGET libllhttp)
 find_path(LLHTTP_SOURCE_DIR llhttp.c PATHS /usr/share/llhttp NO_DEFAULT_PATH)

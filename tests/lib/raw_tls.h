@@ -2,11 +2,13 @@
 #ifndef HAMMER_TESTS_RAW_TLS_H
 #define HAMMER_TESTS_RAW_TLS_H
 
+#include <stdbool.h>
+
 #include "common/loop.h"
 #include "tests/lib/test_pki.h"
 
 /*
- * A peer that shows what proto/link_tls would refuse to show: nng's streams used directly. While it
+ * A peer that shows what proto/link_tls would refuse to show: OpenSSL on a bare socket. While it
  * waits, it turns the loop of the side that is under test.
  */
 
@@ -17,8 +19,8 @@ struct raw_tls {
     const char *scheme; /* NULL = "tls+tcp" */
 };
 
-/* Dials the port of `url`, sends one frame and waits for one: 0 or an nng error. */
-int raw_tls_dial(const struct raw_tls *r, struct loop *loop, const char *url);
+/* Dials the port of `url`, sends one frame and waits for one: did it come? */
+bool raw_tls_dial(const struct raw_tls *r, struct loop *loop, const char *url);
 
 struct raw_tls_server;
 /* Accepts one connection on 127.0.0.1 and answers its first frame, if it gets as far as that. */

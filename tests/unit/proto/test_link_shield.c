@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The agent's end as another program on a bare socket sees it, which shares nothing with the engine
+/* The agent's end as another program on a bare socket sees it, which shares nothing with the code
  * under test but the library. */
-#include "proto/link_openssl.h"
+#include "proto/link_shield.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 
 #include "common/libssl.h"
 #include "common/mem.h"
+#include "proto/link_nng.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/link_end.h"
 #include "tests/lib/loop_wait.h"
@@ -182,8 +183,7 @@ END_TEST
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-/* A link that is closed says goodbye, so that a peer knows that nothing was cut off; not always one
- * that is closed while nng is still busy with the bytes before. */
+/* A link that is closed says goodbye, so that a peer knows that nothing was cut off. */
 START_TEST(test_goodbye_of_ours)
 {
     struct fixture f;
@@ -219,6 +219,45 @@ START_TEST(test_goodbye_of_the_peer)
 }
 END_TEST
 
+/* A peer that says goodbye and leaves its socket open is gone all the same; while we flush, too. */
+START_TEST(test_goodbye_ends_a_flush)
+{
+    struct fixture f;
+    struct client c;
+    uint8_t byte;
+    open_fixture(&f);
+    client_open(&c, &f, 0);
+    ck_assert(client_echo(&c));
+    ck_assert_int_eq(link_send(served(&f)->link, "bye", 3), ERR_OK);
+    uint64_t start = clock_mono_ns();
+    link_close(served(&f)->link, 10000);
+    served(&f)->link = NULL;
+    ck_assert_int_eq(SSL_shutdown(c.ssl), 0);
+    loop_finish(f.loop);
+    ck_assert_uint_lt(clock_mono_ns() - start, 5 * NS_PER_SEC);
+    ck_assert(client_read(&c, (uint8_t[7]){0}, 7));
+    ck_assert(!client_read(&c, &byte, 1));
+    client_close(&c);
+    close_fixture(&f);
+}
+END_TEST
+
+/* Who is refused is told by an alert, whatever it was. */
+START_TEST(test_refused_peer_gets_an_alert)
+{
+    struct fixture f;
+    struct client c;
+    int rc = 0;
+    open_fixture(&f);
+    client_open(&c, &f, TLS1_1_VERSION);
+    LOOP_WAIT(f.loop, decided(&c, rc = SSL_do_handshake(c.ssl)));
+    ck_assert_int_eq(rc, -1);
+    ck_assert_int_eq(ERR_GET_REASON(ERR_peek_error()), SSL_R_TLSV1_ALERT_PROTOCOL_VERSION);
+    client_close(&c);
+    close_fixture(&f);
+}
+END_TEST
+
 /* A health check that connects and leaves is no certificate's fault. */
 START_TEST(test_probe_of_the_port)
 {
@@ -237,7 +276,7 @@ END_TEST
 
 #define BIG (300 * 1024)
 
-/* Records of all sizes through nng's buffer of 16 KiB, which is smaller than a full record. */
+/* Records of all sizes through a buffer that is smaller than a full record. */
 START_TEST(test_big_frames)
 {
     struct fixture f;
@@ -281,6 +320,60 @@ START_TEST(test_new_keys)
     }
     client_close(&c);
     close_fixture(&f);
+}
+END_TEST
+
+/* A controller's end without a socket: it has its first words to say, in two pieces. */
+START_TEST(test_pieces)
+{
+    struct fixture f;
+    struct frame_tx tx;
+    struct iovec a, b;
+    struct link_shield *s = NULL;
+    open_fixture(&f);
+    frame_tx_init(&tx);
+    frame_tx_push(&tx, "hello", 5);
+    ck_assert_int_eq(link_tls_dial(f.tls.controller, "agent-1", &s, NULL), ERR_OK);
+    ck_assert_uint_eq(link_shield_vectors(s, &tx, &a, 8), 1);
+    link_shield_sent(s, &tx, 10);
+    ck_assert_uint_eq(link_shield_vectors(s, &tx, &b, 8), 1);
+    ck_assert_ptr_eq((uint8_t *)b.iov_base, (uint8_t *)a.iov_base + 10);
+    ck_assert_uint_eq(b.iov_len, a.iov_len - 10);
+    link_shield_sent(s, &tx, b.iov_len);
+    ck_assert_uint_eq(link_shield_vectors(s, &tx, &b, 8), 0);
+    ck_assert_uint_eq(tx.count, 1); /* not before the handshake */
+    link_shield_bye(s);
+    ck_assert_uint_eq(link_shield_vectors(s, &tx, &b, 8), 0);
+    ck_assert_int_eq(link_shield_end(s), ERR_OK);
+    link_shield_free(s);
+    frame_tx_fini(&tx);
+    close_fixture(&f);
+}
+END_TEST
+
+/* Answers that nobody reads end the connection instead of filling the memory. */
+START_TEST(test_answers_have_an_end)
+{
+    struct link_keys *k = link_keys_new(false);
+    static const struct {
+        size_t waiting;
+        int why;
+    } rows[] = {{0, SSL_ERROR_WANT_READ}, {LINK_PIPE_MAX, SSL_ERROR_SYSCALL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct link_pipe p = {.out = mem_calloc(LINK_PIPE_MAX, 1),
+                              .out_len = rows[i].waiting,
+                              .out_cap = LINK_PIPE_MAX};
+        SSL *ssl = link_keys_connect(k, &p);
+        int rc = SSL_do_handshake(ssl);
+        ck_assert_int_eq(rc, -1);
+        ck_assert_int_eq(SSL_get_error(ssl, rc), rows[i].why);
+        ck_assert_int_eq(p.out_len > 0, 1);
+        ck_assert_uint_le(p.out_len, LINK_PIPE_MAX);
+        SSL_free(ssl);
+        ERR_clear_error();
+        mem_free(p.out);
+    }
+    link_keys_drop(k);
 }
 END_TEST
 
@@ -378,17 +471,21 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("link_openssl");
-    TCase *t = tcase_create("link_openssl");
+    Suite *s = suite_create("link_shield");
+    TCase *t = tcase_create("link_shield");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_versions);
     tcase_add_test(t, test_newest_version_is_used);
     tcase_add_test(t, test_no_session_to_resume);
     tcase_add_test(t, test_goodbye_of_ours);
     tcase_add_test(t, test_goodbye_of_the_peer);
+    tcase_add_test(t, test_goodbye_ends_a_flush);
+    tcase_add_test(t, test_refused_peer_gets_an_alert);
     tcase_add_test(t, test_probe_of_the_port);
     tcase_add_test(t, test_big_frames);
     tcase_add_test(t, test_new_keys);
+    tcase_add_test(t, test_pieces);
+    tcase_add_test(t, test_answers_have_an_end);
     tcase_add_test(t, test_list_runs_out);
     tcase_add_test(t, test_lists_of_two_cas);
     suite_add_tcase(s, t);
