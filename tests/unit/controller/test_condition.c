@@ -75,9 +75,9 @@ START_TEST(test_refused)
     } bad[] = {
         {"", ": accepted is METRIC > >= < or <= VALUE such as"},
         {"errors", "errors: accepted is METRIC > >= < or <= VALUE such as"},
-        {"errors=5", "errors=5: accepted is such as"},
-        {">5", ">5: accepted is such as"},
-        {"p99>", "p99>: accepted is such as"},
+        {"errors=5", "errors=5: accepted is METRIC"},
+        {">5", ">5: accepted is METRIC"},
+        {"p99>", "p99>: accepted is METRIC"},
         {"erors>5", "erors>5: accepted to be measured is one of p50 to p99.99"},
         {"p0>1s", "p0>1s: accepted to be measured is one of p50"},
         {"p100.1>1s", "p100.1>1s: accepted to be measured"},
