@@ -171,6 +171,7 @@ void h1_response_start(struct h1_response *r, bool head_method, struct h1_known 
     r->state = H1_MORE;
     r->head_method = head_method;
     r->extension = false;
+    r->go_on = false; /* it was said of another request */
     r->trailer = H1_TRAILER_START;
     r->extra = H1_HEADER_MAX;
     start_head(r);

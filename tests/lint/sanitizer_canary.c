@@ -12,8 +12,8 @@
 
 static void overflow_heap(void)
 {
-    volatile size_t beyond = 16;
-    volatile char *p = malloc(16);
+    volatile size_t size = 16, beyond = size; /* not known before it runs: that would be UBSan's */
+    volatile char *p = malloc(size);
     p[beyond] = 1;
     free((void *)p);
 }
