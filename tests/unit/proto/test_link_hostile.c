@@ -68,6 +68,10 @@ static void close_server(struct fixture *f)
 static void check_good_client(struct fixture *f)
 {
     struct link_end good = {0};
+    for (int i = 0; i < f->server.count; i++) { /* whoever came before */
+        link_close(f->server.ends[i].link, 0);
+        f->server.ends[i].link = NULL;
+    }
     f->server.count = 0;
     link_end_dial(&good, f->loop, &f->server);
     LOOP_WAIT(f->loop, good.ups == 1);
