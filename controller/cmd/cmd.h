@@ -13,7 +13,7 @@
 #define EXIT_BAD_INPUT 1
 #define EXIT_COULD_NOT 2
 
-#define CMD_GROUPS_MAX 12
+#define CMD_GROUPS_MAX 14
 
 struct cmd_entry {
     const char *name;

@@ -30,10 +30,12 @@ size_t run_options_groups(struct option_group groups[])
         {"Responses", false, "expect-status expect-body follow cookies timeout"},
         {"TLS to the target", false, "insecure cacert cert key tls-min tls-resume sni"},
         {"Measuring", false, "interval spin dispatch-quantum"},
-        {"Agents and report", true,
+        {"Agents", true,
          "agents inventory local tls-ca tls-cert tls-key tls-crl insecure-agents wait-agents "
-         "min-agents on-agent-loss lease force name json output no-journal latency u_latency "
-         "verbose debug quiet help"},
+         "min-agents on-agent-loss lease force no-journal"},
+        {"Report and history", true,
+         "format json output latency u_latency every dump-requests metrics verbose debug quiet "
+         "name description tag db no-save repeat interleave-with help"},
     };
     const struct option_group own = run_options_own();
     size_t n_plan;

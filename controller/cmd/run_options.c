@@ -189,6 +189,7 @@ static const struct option_row own_rows[] = {
      .meta = "FILE",
      .accepted = "a file name ending in .json or .txt",
      .text = "also write the report to FILE, format by its ending: .json or .txt (repeatable)"},
+    RESULT_OPTION_ROWS(struct run_options, results),
     {.name = "header-file",
      .aliases = "",
      .type = OPTION_LIST,

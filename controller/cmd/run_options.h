@@ -7,6 +7,7 @@
 
 #include "common/err.h"
 #include "common/option.h"
+#include "controller/cmd/result_options.h"
 #include "controller/cmd/secret_options.h"
 #include "controller/cmd/tls_options.h"
 #include "controller/run/condition.h"
@@ -26,6 +27,7 @@ struct run_options {
     bool local_set, agents_set;
     char *name;
     struct option_list outputs;
+    struct result_options results;
     struct option_list from_environment; /* headers of the file and of HAMMER_HEADER */
     struct secret_options secrets;
     struct coord_patience patience;
@@ -59,7 +61,7 @@ enum err run_options_outputs(const struct run_options *o, struct errmsg *msg) MU
 enum err run_options_agents(const struct run_options *o, struct inventory *inv,
                             struct errmsg *msg) MUST_CHECK;
 /* All flags by what they are about; returns how many groups it filled in. */
-#define RUN_OPTIONS_GROUPS 10
+#define RUN_OPTIONS_GROUPS 11
 size_t run_options_groups(struct option_group groups[]);
 /* Those that are not the plan's, in one group without a title. */
 struct option_group run_options_own(void);

@@ -18,6 +18,7 @@
 #include "controller/cmd/cmd.h"
 #include "controller/cmd/conditions.h"
 #include "controller/cmd/local_agents.h"
+#include "controller/cmd/observer.h"
 #include "controller/report/report.h"
 #include "controller/run/abort_watch.h"
 #include "controller/run/fleet.h"
@@ -54,58 +55,47 @@ struct session {
     char *abort_text, *slo_text; /* owned; of the conditions, a line each */
     struct condition_list abort_on, slo;
     struct abort_watch *watch; /* NULL = there is none */
-    bool began;                /* agents were dialled */
-    bool unwritten;            /* the report exists nowhere */
-    uint64_t interrupted_ns;   /* last Ctrl-C, 0 = none */
-    bool abandoned;            /* the second one: no report, and nothing is waited for */
+    struct observer_run seen;  /* by the observers */
+    struct observers *observers;
+    bool began;              /* agents were dialled */
+    bool unwritten;          /* the report exists nowhere */
+    uint64_t interrupted_ns; /* last Ctrl-C, 0 = none */
+    bool abandoned;          /* the second one: no report, and nothing is waited for */
 };
 
 static void on_note(void *arg, const char *text)
 {
     const struct session *s = arg;
-    if (!s->options->quiet)
+    if (!s->options->quiet && !observers_note(s->observers, text))
         fprintf(stderr, "hammer-ctl: %s\n", text);
 }
 
-/* Nothing completed in an interval: no latency is not a latency of zero. */
-static const char *latency_text(const struct result_latency *l, char buf[UNITS_TEXT])
-{
-    if (l->count == 0)
-        return "-";
-    return units_format_latency(l->p99, buf);
-}
-
-static void show_interval(const struct session *s, const struct result_interval *row)
-{
-    char text[UNITS_TEXT];
-    fprintf(stderr,
-            "hammer-ctl: %6.1fs  sent %" PRIu64 "  completed %" PRIu64 "  errors %" PRIu64
-            "  p99 %s uncorrected",
-            (double)row->to_ns / 1e9, row->sent, row->completed, row->errors,
-            latency_text(&row->uncorrected, text));
-    if (s->options->plan.rate.num > 0)
-        fprintf(stderr, ", %s corrected  backlog %" PRIu64, latency_text(&row->corrected, text),
-                row->backlog);
-    if (row->warmup.sent + row->warmup.completed > 0)
-        fprintf(stderr, "  warm-up: sent %" PRIu64 "  completed %" PRIu64 "  errors %" PRIu64,
-                row->warmup.sent, row->warmup.completed, row->warmup.errors);
-    fputc('\n', stderr);
-}
-
-static void on_interval(void *arg, const struct result_interval *row)
+static void on_interval(void *arg, const struct merge_view *v)
 {
     struct session *s = arg;
-    if (s->options->verbose)
-        show_interval(s, row);
+    observers_interval(s->observers, v);
     /* After Ctrl-C there is nothing to abort, and what it cuts off is not the server's. */
-    if (s->watch != NULL && s->interrupted_ns == 0 && abort_watch_closed(s->watch, row) &&
+    if (s->watch != NULL && s->interrupted_ns == 0 && abort_watch_closed(s->watch, v->row) &&
         s->fleet != NULL)
         fleet_abort(s->fleet, abort_watch_reason(s->watch));
 }
 
+static void on_settled(void *arg, const struct merge_view *v)
+{
+    observers_settled(((const struct session *)arg)->observers, v);
+}
+
 static void on_snapshot(void *arg, const struct snapshot *snapshot)
 {
-    abort_watch_add(((const struct session *)arg)->watch, snapshot);
+    const struct session *s = arg;
+    if (s->watch != NULL)
+        abort_watch_add(s->watch, snapshot);
+    observers_snapshot(s->observers, snapshot);
+}
+
+static void on_message(void *arg, size_t agent, const struct msg *msg)
+{
+    observers_message(((const struct session *)arg)->observers, agent, msg);
 }
 
 static void on_signal(int signo, void *arg)
@@ -239,13 +229,14 @@ static int write_reports(struct session *s)
     const struct report_format *format = s->options->json ? &report_json : &report_text;
     if (s->options->plan.debug_request)
         format = &report_debug;
+    bool whole = observers_finish(s->observers, s->result);
     bool ok = format->write(s->result, &o, stdout) == ERR_OK && fflush(stdout) == 0;
     if (!ok)
         fprintf(stderr, "hammer-ctl: the report could not be written: %s\n", strerror(errno));
     for (size_t i = 0; i < s->options->outputs.n; i++)
         ok = write_file(s->result, &o, s->options->outputs.items[i]) && ok;
     s->unwritten = !ok && errno != EPIPE;
-    if (!ok && s->result->verdict.exit_code == 0)
+    if (!(ok && whole) && s->result->verdict.exit_code == 0)
         return EXIT_COULD_NOT;
     if (s->options->plan.debug_request && ok)
         return report_debug_answered(s->result) ? 0 : EXIT_COULD_NOT;
@@ -421,6 +412,19 @@ static void start_link_threads(void)
         sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
+static enum err observe(struct session *s, struct errmsg *msg)
+{
+    s->seen = (struct observer_run){.options = s->options,
+                                    .record = s->record,
+                                    .inventory = s->inventory,
+                                    .secret_headers = s->secret_headers,
+                                    .loop = s->loop,
+                                    .resumed = s->resumed,
+                                    .note = on_note,
+                                    .arg = s};
+    return observers_open(&s->seen, &s->observers, msg);
+}
+
 static enum err assemble(struct session *s, struct errmsg *msg)
 {
     host_fd_limit(); /* one an agent */
@@ -434,12 +438,16 @@ static enum err assemble(struct session *s, struct errmsg *msg)
         return e;
     s->merge = merge_new(s->inventory->n, s->options->plan.interval_ns);
     merge_on_interval(s->merge, on_interval, s);
+    merge_on_settled(s->merge, on_settled, s);
+    merge_on_snapshot(s->merge, on_snapshot, s);
     if (s->abort_on.n > 0) {
         s->watch =
             abort_watch_new(&s->abort_on, s->options->plan.interval_ns, s->options->plan.warmup_ns,
                             result_planned_ns(&s->options->plan));
-        merge_on_snapshot(s->merge, on_snapshot, s);
     }
+    e = observe(s, msg);
+    if (e != ERR_OK)
+        return e;
     struct fleet_config cfg = {.loop = s->loop,
                                .inventory = s->inventory,
                                .plan = &s->options->plan,
@@ -450,8 +458,12 @@ static enum err assemble(struct session *s, struct errmsg *msg)
                                .resume = s->resumed,
                                .tls = s->tls,
                                .note = on_note,
+                               .message = on_message,
                                .arg = s};
-    return fleet_new(&cfg, &s->fleet, msg);
+    e = fleet_new(&cfg, &s->fleet, msg);
+    if (e == ERR_OK)
+        s->seen.coordinator = fleet_coordinator(s->fleet);
+    return e;
 }
 
 static void on_first_signal(int signo)
@@ -500,6 +512,8 @@ static int execute(struct session *s, struct errmsg *msg)
 
 static void dispose(struct session *s)
 {
+    observers_close(s->observers);
+    s->observers = NULL;
     close_journal(s);
     result_free(s->result);
     fleet_free(s->fleet);

@@ -18,12 +18,19 @@ struct report_options {
 };
 
 struct report_format {
-    const char *name; /* "text", "json" */
+    const char *name;   /* "text", "json" */
+    const char *suffix; /* of a file's name: ".txt" */
+    const char *text;   /* what it is, one line for the help */
     enum err (*write)(const struct result *r, const struct report_options *o, FILE *out);
 };
 
 extern const struct report_format report_text;
 extern const struct report_format report_json;
+extern const struct report_format report_csv;
+extern const struct report_format report_hgrm;
+extern const struct report_format report_html;
+extern const struct report_format report_junit;
+extern const struct report_format report_markdown;
 /* --debug-request: the request with its response. */
 extern const struct report_format report_debug;
 /* Was it answered as expected? */

@@ -108,7 +108,7 @@ static enum err write_debug(const struct result *r, const struct report_options 
     return ferror(out) ? ERR_SYSTEM : ERR_OK;
 }
 
-const struct report_format report_debug = {"debug", write_debug};
+const struct report_format report_debug = {.name = "debug", .write = write_debug};
 
 bool report_debug_answered(const struct result *r)
 {

@@ -408,4 +408,7 @@ static enum err write_json(const struct result *r, const struct report_options *
     return written && fflush(out) == 0 ? ERR_OK : ERR_SYSTEM;
 }
 
-const struct report_format report_json = {.name = "json", .write = write_json};
+const struct report_format report_json = {.name = "json",
+                                          .suffix = ".json",
+                                          .text = "everything, schema hammer.report/1",
+                                          .write = write_json};

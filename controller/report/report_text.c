@@ -471,4 +471,5 @@ static enum err write_text(const struct result *r, const struct report_options *
     return fflush(out) == 0 && !ferror(out) ? ERR_OK : ERR_SYSTEM;
 }
 
-const struct report_format report_text = {.name = "text", .write = write_text};
+const struct report_format report_text = {
+    .name = "text", .suffix = ".txt", .text = "for the eye", .write = write_text};

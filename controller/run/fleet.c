@@ -218,11 +218,18 @@ static void keep_armed(struct fleet *f)
 
 /* --- what agents have counted --------------------------------------------------------------- */
 
+static void pass_on(const struct fleet *f, const struct member *m, const struct msg *msg)
+{
+    if (f->cfg.message != NULL)
+        f->cfg.message(f->cfg.arg, m->number, msg);
+}
+
 static void do_snapshot(struct fleet *f, struct member *m, const struct msg *msg)
 {
     const struct msg_snapshot *s = &msg->snapshot;
     const struct snapshot *snap;
     keep(f, m);
+    pass_on(f, m, msg);
     enum err e = snapshot_read(f->reader, s->data.data, s->data.len, &snap);
     if (e == ERR_OK && snap->seq != s->seq)
         e = ERR_CORRUPT;
@@ -240,6 +247,7 @@ static void do_final(struct fleet *f, struct member *m, const struct msg *msg)
     const struct msg_final *final = &msg->final;
     const struct snapshot *snap;
     keep(f, m);
+    pass_on(f, m, msg);
     enum err e = snapshot_read(f->reader, final->data.data, final->data.len, &snap);
     if (e != ERR_OK)
         errmsg_set(&m->problem, e, "the final snapshot is not readable (%s)", err_str(e));

@@ -36,8 +36,8 @@ struct merge {
     size_t lagging;           /* agents that have not reported slot `closed` and may still do so */
     struct stalls *stalls;
     struct outliers *outliers;
-    merge_interval_fn fn;
-    void *arg;
+    merge_view_fn closed_fn, settled_fn;
+    void *closed_arg, *settled_arg;
     merge_snapshot_fn snapshot_fn;
     void *snapshot_arg;
 };
@@ -78,10 +78,16 @@ void merge_free(struct merge *m)
     mem_free(m);
 }
 
-void merge_on_interval(struct merge *m, merge_interval_fn fn, void *arg)
+void merge_on_interval(struct merge *m, merge_view_fn fn, void *arg)
 {
-    m->fn = fn;
-    m->arg = arg;
+    m->closed_fn = fn;
+    m->closed_arg = arg;
+}
+
+void merge_on_settled(struct merge *m, merge_view_fn fn, void *arg)
+{
+    m->settled_fn = fn;
+    m->settled_arg = arg;
 }
 
 void merge_on_snapshot(struct merge *m, merge_snapshot_fn fn, void *arg)
@@ -134,12 +140,12 @@ static void close_slot(struct merge *m)
         m->lagging += lags(m, &m->agents[i]);
     struct merge_row *row = row_at(m, k);
     if (row->last == k) {
-        merge_row_figures(row);
-        if (m->fn != NULL)
-            m->fn(m->arg, &row->out);
+        merge_row_show(row, m->closed_fn, m->closed_arg);
     }
-    if (k >= ROWS_HOT && m->slots[k - ROWS_HOT]->last == k - ROWS_HOT)
+    if (k >= ROWS_HOT && m->slots[k - ROWS_HOT]->last == k - ROWS_HOT) {
+        merge_row_show(m->slots[k - ROWS_HOT], m->settled_fn, m->settled_arg);
         merge_row_pack(m->slots[k - ROWS_HOT]);
+    }
     if (k >= ROWS_PACKED && m->slots[k - ROWS_PACKED]->last == k - ROWS_PACKED)
         merge_row_settle(m->slots[k - ROWS_PACKED]);
 }
@@ -283,7 +289,8 @@ static void finish_rows(struct merge *m, struct result *into)
     for (size_t k = 0; k < m->n_slots; k++) {
         if (m->slots[k]->last != k)
             continue;
-        merge_row_figures(m->slots[k]);
+        if (k + ROWS_HOT >= m->closed)
+            merge_row_show(m->slots[k], m->settled_fn, m->settled_arg);
         into->intervals[into->n_intervals++] = m->slots[k]->out;
         into->end_ns = m->slots[k]->out.to_ns;
     }

@@ -18,12 +18,22 @@
 
 struct merge;
 
-typedef void (*merge_interval_fn)(void *arg, const struct result_interval *row);
+/* A row of the timeline and what it was made of: the histograms of all agents, of what was due
+ * after the warm-up. NULL = nothing was recorded. Valid during the call. */
+struct merge_view {
+    const struct result_interval *row;
+    const struct hist *corrected, *uncorrected, *send_lag, *receive;
+};
+
+typedef void (*merge_view_fn)(void *arg, const struct merge_view *v);
 
 struct merge *merge_new(size_t n_agents, uint64_t interval_ns);
 void merge_free(struct merge *m);
 /* Called once per interval, in order, when it closes (live line). May be NULL. */
-void merge_on_interval(struct merge *m, merge_interval_fn fn, void *arg);
+void merge_on_interval(struct merge *m, merge_view_fn fn, void *arg);
+/* Called once per interval, in order, when it is final: no agent can report it any more. At the
+ * latest in merge_finish, which settles what is left before it returns. May be NULL. */
+void merge_on_settled(struct merge *m, merge_view_fn fn, void *arg);
 
 /* Called for each snapshot that was taken, before the intervals it completes are closed. */
 typedef void (*merge_snapshot_fn)(void *arg, const struct snapshot *s);
@@ -41,8 +51,12 @@ void merge_gone(struct merge *m, size_t agent);
 /* Closes intervals that ended more than `grace_ns` before run time `t_ns`. */
 void merge_tick(struct merge *m, uint64_t t_ns, uint64_t grace_ns);
 
-/* Closes everything and moves totals, per-agent totals and timeline into the result. What was due
- * in the warm-up comes apart from all of them. */
+/* --every: the timeline also in groups of so many ns, a multiple of the interval; before the first
+ * snapshot. */
+void merge_every(struct merge *m, uint64_t every_ns);
+
+/* Closes everything and moves totals, per-agent totals, timeline, groups and blocks into the
+ * result. What was due in the warm-up comes apart from all of them. */
 void merge_finish(struct merge *m, struct result *into);
 
 #endif

@@ -259,3 +259,15 @@ void merge_row_figures(struct merge_row *r)
     r->out.send_lag_judged = without_slowest(send);
     r->out.receive_judged = without_slowest(receive);
 }
+
+void merge_row_show(struct merge_row *r, merge_view_fn fn, void *arg)
+{
+    merge_row_figures(r);
+    struct merge_view v = {.row = &r->out,
+                           .corrected = r->hists[ROW_CORRECTED],
+                           .uncorrected = r->hists[ROW_UNCORRECTED],
+                           .send_lag = r->hists[ROW_SEND_LAG],
+                           .receive = r->hists[ROW_RECEIVE]};
+    if (fn != NULL)
+        fn(arg, &v);
+}

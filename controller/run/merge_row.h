@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/hist.h"
+#include "controller/run/merge.h"
 #include "controller/run/result.h"
 #include "proto/snapshot.h"
 
@@ -50,6 +51,8 @@ enum err merge_row_join(struct merge_row *r, struct merge_row *from) MUST_CHECK;
 
 /* Brings the percentiles of r->out up to date. Not needed for packed rows: packing did it. */
 void merge_row_figures(struct merge_row *r);
+/* Calls fn, if there is one, with the row and its histograms; figures are up to date then. */
+void merge_row_show(struct merge_row *r, merge_view_fn fn, void *arg);
 void merge_row_pack(struct merge_row *r);
 void merge_row_settle(struct merge_row *r);
 

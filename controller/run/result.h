@@ -101,9 +101,23 @@ struct verdict {
     char warnings[VERDICT_WARNINGS_MAX][256];
 };
 
+/* Which part of a stored run a result is about; zeroed = the whole of it. Then intervals, not
+ * requests, are what is counted: the ledger of a part does not add up, and nothing is judged. */
+struct result_view {
+    bool partial;                /* any of the following is given */
+    uint64_t from_ns, to_ns;     /* to_ns 0 = to the end; settled to bounds of intervals */
+    char agent[64], request[64]; /* "" = all */
+    bool one_stage;
+    uint32_t stage;
+};
+
+struct blocks; /* blocks.h */
+
 struct result {
     char run_id[33]; /* hex */
     char name[64];
+    char *description, *tags; /* owned; NULL = none; tags are comma-separated */
+    struct result_view view;
     uint64_t started_wall_ns; /* for printing only */
     uint64_t duration_ns;     /* planned load, or what there was of it when it was cut short */
     uint64_t end_ns;          /* last interval's end, ns after t0 */
@@ -121,6 +135,10 @@ struct result {
     struct snapshot *warmup; /* the same of the warm-up; NULL = there was none */
     size_t n_intervals;
     struct result_interval *intervals;
+    uint64_t every_ns; /* --every; 0 = not given, and there are no groups */
+    size_t n_groups;
+    struct result_interval *groups; /* owned; the intervals added together */
+    struct blocks *blocks;          /* owned; NULL = none */
     size_t n_stalls;
     struct stall *stalls;    /* of an open loop, by begin; agents by their number */
     uint64_t stalls_dropped; /* sightings that were too many to keep */

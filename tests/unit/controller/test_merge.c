@@ -116,12 +116,12 @@ struct seen {
     uint64_t last_to;
 };
 
-static void on_row(void *arg, const struct result_interval *row)
+static void on_row(void *arg, const struct merge_view *v)
 {
     struct seen *s = arg;
     s->rows++;
-    ck_assert_uint_ge(row->to_ns, s->last_to);
-    s->last_to = row->to_ns;
+    ck_assert_uint_ge(v->row->to_ns, s->last_to);
+    s->last_to = v->row->to_ns;
 }
 
 /* Delivers everything in a random interleaving (each agent's own in order). */
