@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
@@ -10,10 +11,12 @@
 #include "controller/run/outlier.h"
 #include "controller/run/stalls.h"
 
-/* Rows this far behind the last closed one are packed, later their histograms are dropped. No agent
- * can be that late: its lease ends long before. */
-#define ROWS_HOT    16
-#define ROWS_PACKED 4096
+/* Rows this far behind the last closed one are packed, or done with when every agent is this far
+ * beyond them. */
+#define ROWS_HOT 16
+
+/* Intervals that one snapshot may cover or leave out: an agent's lease ends long before. */
+#define SLOTS_MAX 4096
 
 struct agent_sum {
     struct snapshot *total;
@@ -30,10 +33,13 @@ struct merge {
     uint64_t interval_ns;
     size_t n_agents;
     struct agent_sum *agents;
-    size_t n_slots, cap_slots;
-    struct merge_row **slots; /* several may share a row; NULL = nothing yet */
-    size_t closed;            /* slots below are closed */
-    size_t lagging;           /* agents that have not reported slot `closed` and may still do so */
+    size_t n_done, cap_done;
+    struct result_interval *done; /* of the slots below `settled`: nobody reports them any more */
+    size_t settled;
+    size_t n_slots, cap_slots; /* slots known, and how many fit from `settled` on */
+    struct merge_row **slots;  /* from `settled` on; several may share a row; NULL = nothing yet */
+    size_t closed;             /* slots below are closed */
+    size_t lagging;            /* agents that have not reported slot `closed` and may still do so */
     struct stalls *stalls;
     struct outliers *outliers;
     merge_view_fn closed_fn, settled_fn;
@@ -55,14 +61,19 @@ struct merge *merge_new(size_t n_agents, uint64_t interval_ns)
     return m;
 }
 
+static struct merge_row **slot(const struct merge *m, size_t k)
+{
+    return &m->slots[k - m->settled];
+}
+
 static void free_rows(struct merge *m)
 {
-    for (size_t k = 0; k < m->n_slots; k++)
-        if (m->slots[k] != NULL && m->slots[k]->last == k)
-            merge_row_free(m->slots[k]);
+    for (size_t k = m->settled; k < m->n_slots; k++) {
+        struct merge_row *row = *slot(m, k);
+        if (row != NULL && row->last == k)
+            merge_row_free(row);
+    }
     mem_free(m->slots);
-    m->slots = NULL;
-    m->n_slots = m->cap_slots = 0;
 }
 
 void merge_free(struct merge *m)
@@ -74,6 +85,7 @@ void merge_free(struct merge *m)
         snapshot_free(m->agents[i].total);
     stalls_free(m->stalls);
     outliers_free(m->outliers);
+    mem_free(m->done);
     mem_free(m->agents);
     mem_free(m);
 }
@@ -98,15 +110,16 @@ void merge_on_snapshot(struct merge *m, merge_snapshot_fn fn, void *arg)
 
 static struct merge_row *row_at(struct merge *m, size_t k)
 {
-    if (k >= m->cap_slots) {
-        m->cap_slots = k + 1 + m->cap_slots / 2;
+    size_t need = k + 1 - m->settled;
+    if (need > m->cap_slots) {
+        m->cap_slots = need + m->cap_slots / 2;
         m->slots = mem_realloc(m->slots, m->cap_slots, sizeof(struct merge_row *));
     }
     while (m->n_slots <= k)
-        m->slots[m->n_slots++] = NULL;
-    if (m->slots[k] == NULL)
-        m->slots[k] = merge_row_new(k, m->interval_ns, m->n_agents);
-    return m->slots[k];
+        *slot(m, m->n_slots++) = NULL;
+    if (*slot(m, k) == NULL)
+        *slot(m, k) = merge_row_new(k, m->interval_ns, m->n_agents);
+    return *slot(m, k);
 }
 
 /* The one row that covers slots first..last; what is there already is joined into it. */
@@ -121,7 +134,7 @@ static enum err row_over(struct merge *m, size_t first, size_t last, struct merg
         size_t end = other->last;
         e = merge_row_join(row, other);
         for (size_t j = k; j <= end; j++)
-            m->slots[j] = row;
+            *slot(m, j) = row;
     }
     *out = row;
     return e;
@@ -132,6 +145,44 @@ static bool lags(const struct merge *m, const struct agent_sum *a)
     return !a->gone && a->next_slot <= m->closed;
 }
 
+static void keep_done(struct merge *m, struct merge_row *row)
+{
+    if (m->n_done == m->cap_done) {
+        m->cap_done = m->cap_done == 0 ? 64 : m->cap_done + m->cap_done / 2;
+        m->done = mem_realloc(m->done, m->cap_done, sizeof *m->done);
+    }
+    merge_row_figures(row);
+    m->done[m->n_done++] = row->out;
+    merge_row_free(row);
+}
+
+/* Slots below are closed and reported by all that may still report. */
+static size_t reported_by_all(const struct merge *m)
+{
+    size_t all = m->closed;
+    for (size_t i = 0; i < m->n_agents; i++)
+        if (!m->agents[i].gone && m->agents[i].next_slot < all)
+            all = m->agents[i].next_slot;
+    return all;
+}
+
+/* Of rows that nobody will add to only the figures are kept: a run has any number of them. */
+static void settle(struct merge *m, size_t limit)
+{
+    size_t to = m->settled;
+    while (to < limit && (*slot(m, to))->last < limit) {
+        struct merge_row *row = *slot(m, to);
+        to = row->last + 1;
+        if (m->settled_fn != NULL)
+            merge_row_show(row, m->settled_fn, m->settled_arg);
+        keep_done(m, row);
+    }
+    if (to == m->settled)
+        return;
+    memmove(m->slots, slot(m, to), (m->n_slots - to) * sizeof(struct merge_row *));
+    m->settled = to;
+}
+
 static void close_slot(struct merge *m)
 {
     size_t k = m->closed++;
@@ -139,15 +190,12 @@ static void close_slot(struct merge *m)
     for (size_t i = 0; i < m->n_agents; i++)
         m->lagging += lags(m, &m->agents[i]);
     struct merge_row *row = row_at(m, k);
-    if (row->last == k) {
+    if (row->last == k)
         merge_row_show(row, m->closed_fn, m->closed_arg);
-    }
-    if (k >= ROWS_HOT && m->slots[k - ROWS_HOT]->last == k - ROWS_HOT) {
-        merge_row_show(m->slots[k - ROWS_HOT], m->settled_fn, m->settled_arg);
-        merge_row_pack(m->slots[k - ROWS_HOT]);
-    }
-    if (k >= ROWS_PACKED && m->slots[k - ROWS_PACKED]->last == k - ROWS_PACKED)
-        merge_row_settle(m->slots[k - ROWS_PACKED]);
+    size_t all = reported_by_all(m);
+    settle(m, all > ROWS_HOT ? all - ROWS_HOT : 0);
+    if (k >= m->settled + ROWS_HOT && (*slot(m, k - ROWS_HOT))->last == k - ROWS_HOT)
+        merge_row_pack(*slot(m, k - ROWS_HOT));
 }
 
 static void close_ready(struct merge *m)
@@ -179,6 +227,11 @@ void merge_gone(struct merge *m, size_t agent)
     close_ready(m);
 }
 
+static size_t first_slot(const struct merge *m, const struct snapshot *s)
+{
+    return (size_t)((s->from_ns + m->interval_ns / 2) / m->interval_ns);
+}
+
 static enum err check_order(const struct merge *m, const struct agent_sum *a,
                             const struct snapshot *s, struct errmsg *msg)
 {
@@ -187,25 +240,30 @@ static enum err check_order(const struct merge *m, const struct agent_sum *a,
     if (s->cumulative || s->seq != a->last_seq + 1)
         return errmsg_set(msg, ERR_CORRUPT, "snapshot %" PRIu64 " after snapshot %" PRIu64, s->seq,
                           a->last_seq);
-    if (s->to_ns < s->from_ns || s->intervals > ROWS_PACKED ||
-        s->from_ns / m->interval_ns > a->next_slot + ROWS_PACKED)
+    if (s->to_ns < s->from_ns || s->intervals > SLOTS_MAX ||
+        s->from_ns / m->interval_ns > a->next_slot + SLOTS_MAX)
         return errmsg_set(msg, ERR_CORRUPT,
                           "snapshot %" PRIu64 " claims the interval %" PRIu64 "..%" PRIu64
                           " ns, which does not follow the one before",
                           s->seq, s->from_ns, s->to_ns);
+    if (first_slot(m, s) < m->settled)
+        return errmsg_set(msg, ERR_CORRUPT,
+                          "snapshot %" PRIu64 " begins at %" PRIu64
+                          " ns, long before what its agent has already reported",
+                          s->seq, s->from_ns);
     return ERR_OK;
 }
 
 static enum err add_to_row(struct merge *m, size_t agent, const struct snapshot *s)
 {
     struct agent_sum *a = &m->agents[agent];
-    size_t first = (size_t)((s->from_ns + m->interval_ns / 2) / m->interval_ns);
+    size_t first = first_slot(m, s);
     size_t last = first + (s->intervals > 1 ? s->intervals - 1 : 0);
     struct merge_row *row;
     enum err e = row_over(m, first, last, &row);
     bool late = first < m->closed;
     uint64_t replaces = 0;
-    if (a->last_row > 0 && m->slots[a->last_row - 1] == row)
+    if (a->last_row > m->settled && *slot(m, a->last_row - 1) == row)
         replaces = a->backlog;
     if (e == ERR_OK)
         e = merge_row_add(row, agent, s, replaces);
@@ -281,20 +339,17 @@ enum err merge_final(struct merge *m, size_t agent, const struct snapshot *s, st
     return e;
 }
 
+/* The result takes what is done. */
 static void finish_rows(struct merge *m, struct result *into)
 {
+    settle(m, m->n_slots);
     mem_free(into->intervals);
-    into->intervals = mem_calloc(m->n_slots + 1, sizeof *into->intervals);
-    into->n_intervals = 0;
-    for (size_t k = 0; k < m->n_slots; k++) {
-        if (m->slots[k]->last != k)
-            continue;
-        if (k + ROWS_HOT >= m->closed)
-            merge_row_show(m->slots[k], m->settled_fn, m->settled_arg);
-        into->intervals[into->n_intervals++] = m->slots[k]->out;
-        into->end_ns = m->slots[k]->out.to_ns;
-    }
-    free_rows(m);
+    into->intervals = m->done;
+    into->n_intervals = m->n_done;
+    if (m->n_done > 0)
+        into->end_ns = m->done[m->n_done - 1].to_ns;
+    m->done = NULL;
+    m->n_done = m->cap_done = 0;
 }
 
 /* With the agents' totals in place. */

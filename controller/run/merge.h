@@ -13,7 +13,8 @@
  * PURE: adds the agents' snapshots. Keeps one cumulative snapshot per agent (sum of deltas), one
  * for all, and the timeline; proves at the end that each agent's own cumulative figures equal the
  * sum. An interval closes when all live agents have reported it or at its deadline; what comes
- * later is still added to its row. Never averages a percentile.
+ * later is still added to its row. Of an interval that nobody will report any more only the line of
+ * the result is kept. Never averages a percentile.
  */
 
 struct merge;
@@ -39,8 +40,8 @@ void merge_on_settled(struct merge *m, merge_view_fn fn, void *arg);
 typedef void (*merge_snapshot_fn)(void *arg, const struct snapshot *s);
 void merge_on_snapshot(struct merge *m, merge_snapshot_fn fn, void *arg);
 
-/* Takes a copy of what it needs. A seq that is not the next one of this agent is ERR_CORRUPT (the
- * coordinator delivers in order). */
+/* Takes a copy of what it needs. ERR_CORRUPT: a seq that is not the next one of this agent (the
+ * coordinator delivers in order), or an interval from before what all agents have reported. */
 enum err merge_add(struct merge *m, size_t agent, const struct snapshot *s,
                    struct errmsg *msg) MUST_CHECK;
 /* The agent's cumulative snapshot: ERR_CORRUPT + text when it differs from the sum of deltas. */

@@ -97,23 +97,12 @@ static enum err unpack(struct merge_row *r)
 
 void merge_row_pack(struct merge_row *r)
 {
-    if (r->packed || r->settled)
+    if (r->packed)
         return;
     merge_row_figures(r);
     for (size_t i = 0; i < MERGE_ROW_HISTS; i++)
         pack_one(&r->packs[i], &r->hists[i]);
     r->packed = true;
-}
-
-void merge_row_settle(struct merge_row *r)
-{
-    if (r->settled)
-        return;
-    if (!r->packed)
-        merge_row_figures(r);
-    drop_hists(r);
-    r->packed = false;
-    r->settled = true;
 }
 
 static enum err add_hist(struct hist **into, const struct hist *from)
@@ -138,7 +127,7 @@ static enum err add_series(struct merge_row *r, const struct series *s)
     r->out.completed += c->completed;
     r->out.errors += c->http_errors + counters_failed(c) + c->timeouts;
     enum err e = ERR_OK;
-    for (size_t i = 0; i < MERGE_ROW_HISTS && e == ERR_OK && !r->settled; i++)
+    for (size_t i = 0; i < MERGE_ROW_HISTS && e == ERR_OK; i++)
         e = add_hist(&r->hists[i], s->hists[row_kinds[i]]);
     return e;
 }
@@ -193,7 +182,6 @@ enum err merge_row_join(struct merge_row *r, struct merge_row *from)
         e = unpack(from);
     for (size_t i = 0; i < MERGE_ROW_HISTS && e == ERR_OK; i++)
         e = add_hist(&r->hists[i], from->hists[i]);
-    r->settled = r->settled || from->settled;
     bool empty = r->out.agents_reporting == 0;
     if (from->last > r->last)
         r->last = from->last;
@@ -249,7 +237,7 @@ static uint64_t without_slowest(const struct hist *h)
 
 void merge_row_figures(struct merge_row *r)
 {
-    if (r->packed || r->settled)
+    if (r->packed)
         return;
     const struct hist *send = r->hists[ROW_SEND_LAG], *receive = r->hists[ROW_RECEIVE];
     latency_figures(&r->out.corrected, r->hists[ROW_CORRECTED]);
@@ -262,6 +250,8 @@ void merge_row_figures(struct merge_row *r)
 
 void merge_row_show(struct merge_row *r, merge_view_fn fn, void *arg)
 {
+    if (unpack(r) != ERR_OK)
+        return; /* cannot happen: packed by ourselves */
     merge_row_figures(r);
     struct merge_view v = {.row = &r->out,
                            .corrected = r->hists[ROW_CORRECTED],

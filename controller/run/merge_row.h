@@ -14,8 +14,9 @@
 /*
  * One line of the timeline while it can still change: sums, which agents reported, and the
  * histograms its percentiles come from. A row covers slots first..last of the interval grid; more
- * than one when an agent sent one snapshot for several intervals. Histograms of old rows are kept
- * packed (V2 bytes, a few KB instead of 1 MB), so a late snapshot is still added exactly.
+ * than one when an agent sent one snapshot for several intervals. Histograms of old rows that wait
+ * for an agent are kept packed (V2 bytes, a few KB instead of 1 MB): what it sends is still added
+ * exactly.
  * Part of merge; nobody else uses it.
  */
 
@@ -33,7 +34,6 @@ struct merge_row {
     size_t agent_words;
     uint64_t *agents; /* bit set of agents that reported */
     bool packed;
-    bool settled; /* too old for late data: histograms are gone */
     struct hist *hists[MERGE_ROW_HISTS];
     struct merge_pack packs[MERGE_ROW_HISTS];
     struct result_interval out; /* sums always, percentiles after merge_row_figures */
@@ -51,9 +51,10 @@ enum err merge_row_join(struct merge_row *r, struct merge_row *from) MUST_CHECK;
 
 /* Brings the percentiles of r->out up to date. Not needed for packed rows: packing did it. */
 void merge_row_figures(struct merge_row *r);
-/* Calls fn, if there is one, with the row and its histograms; figures are up to date then. */
+/* Calls fn, if there is one, with the row and its histograms, unpacked; figures are up to date
+ * then.
+ */
 void merge_row_show(struct merge_row *r, merge_view_fn fn, void *arg);
 void merge_row_pack(struct merge_row *r);
-void merge_row_settle(struct merge_row *r);
 
 #endif
