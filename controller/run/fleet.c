@@ -347,6 +347,9 @@ static enum err replay(struct fleet *f, struct coord_resume *resume, const char 
     resume->t0_ns = start_instant(r, boot_id);
     resume->first_command = clock_wall_ns();
     resume->agents = r->agents;
+    for (size_t i = 0; i < f->n; i++)
+        if (!r->agents[i].armed)
+            merge_gone(f->cfg.merge, i); /* no interval waits for it */
     f->replaying = true;
     enum err e = journal_replay(f->cfg.journal, f->n, on_record, f, msg);
     f->replaying = false;
