@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "controller/run/blocks.h"
 #include "controller/run/merge_row.h"
 #include "controller/run/outlier.h"
 #include "controller/run/stalls.h"
@@ -29,12 +30,21 @@ struct agent_sum {
     char problem[256];
 };
 
+/* Lines of the result. */
+struct lines {
+    size_t n, cap;
+    struct result_interval *rows;
+};
+
 struct merge {
     uint64_t interval_ns;
     size_t n_agents;
     struct agent_sum *agents;
-    size_t n_done, cap_done;
-    struct result_interval *done; /* of the slots below `settled`: nobody reports them any more */
+    struct lines done; /* of the slots below `settled`: nobody reports them any more */
+    uint64_t every_ns; /* 0 = no groups */
+    struct lines groups;
+    struct merge_row *group; /* the last one, not yet among them; NULL = none */
+    struct blocks *blocks;
     size_t settled;
     size_t n_slots, cap_slots; /* slots known, and how many fit from `settled` on */
     struct merge_row **slots;  /* from `settled` on; several may share a row; NULL = nothing yet */
@@ -58,6 +68,7 @@ struct merge *merge_new(size_t n_agents, uint64_t interval_ns)
         m->agents[i].total = snapshot_new();
     m->stalls = stalls_new(n_agents, m->interval_ns);
     m->outliers = outliers_new(n_agents, m->interval_ns);
+    m->blocks = blocks_new();
     return m;
 }
 
@@ -85,7 +96,10 @@ void merge_free(struct merge *m)
         snapshot_free(m->agents[i].total);
     stalls_free(m->stalls);
     outliers_free(m->outliers);
-    mem_free(m->done);
+    merge_row_free(m->group);
+    blocks_free(m->blocks);
+    mem_free(m->groups.rows);
+    mem_free(m->done.rows);
     mem_free(m->agents);
     mem_free(m);
 }
@@ -106,6 +120,11 @@ void merge_on_snapshot(struct merge *m, merge_snapshot_fn fn, void *arg)
 {
     m->snapshot_fn = fn;
     m->snapshot_arg = arg;
+}
+
+void merge_every(struct merge *m, uint64_t every_ns)
+{
+    m->every_ns = every_ns;
 }
 
 static struct merge_row *row_at(struct merge *m, size_t k)
@@ -145,15 +164,53 @@ static bool lags(const struct merge *m, const struct agent_sum *a)
     return !a->gone && a->next_slot <= m->closed;
 }
 
-static void keep_done(struct merge *m, struct merge_row *row)
+static void keep_line(struct lines *l, struct merge_row *row)
 {
-    if (m->n_done == m->cap_done) {
-        m->cap_done = m->cap_done == 0 ? 64 : m->cap_done + m->cap_done / 2;
-        m->done = mem_realloc(m->done, m->cap_done, sizeof *m->done);
+    if (l->n == l->cap) {
+        l->cap = l->cap == 0 ? 64 : l->cap + l->cap / 2;
+        l->rows = mem_realloc(l->rows, l->cap, sizeof *l->rows);
     }
     merge_row_figures(row);
-    m->done[m->n_done++] = row->out;
-    merge_row_free(row);
+    l->rows[l->n++] = row->out;
+}
+
+static void end_group(struct merge *m)
+{
+    if (m->group != NULL)
+        keep_line(&m->groups, m->group);
+    merge_row_free(m->group);
+    m->group = NULL;
+}
+
+/* A row over the border of two groups belongs to the one it begins in. Takes the row. */
+static void add_to_group(struct merge *m, struct merge_row *row)
+{
+    struct merge_row *g = m->group;
+    if (g != NULL && g->out.from_ns / m->every_ns == row->out.from_ns / m->every_ns) {
+        enum err e = merge_row_join(g, row);
+        (void)e; /* the sums of the run are larger, and they were added */
+        return;
+    }
+    end_group(m);
+    m->group = row;
+}
+
+static void show_settled(void *arg, const struct merge_view *v)
+{
+    struct merge *m = arg;
+    blocks_add(m->blocks, v);
+    if (m->settled_fn != NULL)
+        m->settled_fn(m->settled_arg, v);
+}
+
+static void keep_done(struct merge *m, struct merge_row *row)
+{
+    merge_row_show(row, show_settled, m);
+    keep_line(&m->done, row);
+    if (m->every_ns > 0)
+        add_to_group(m, row);
+    else
+        merge_row_free(row);
 }
 
 /* Slots below are closed and reported by all that may still report. */
@@ -173,8 +230,6 @@ static void settle(struct merge *m, size_t limit)
     while (to < limit && (*slot(m, to))->last < limit) {
         struct merge_row *row = *slot(m, to);
         to = row->last + 1;
-        if (m->settled_fn != NULL)
-            merge_row_show(row, m->settled_fn, m->settled_arg);
         keep_done(m, row);
     }
     if (to == m->settled)
@@ -339,17 +394,28 @@ enum err merge_final(struct merge *m, size_t agent, const struct snapshot *s, st
     return e;
 }
 
+static size_t give_lines(struct lines *from, struct result_interval **to)
+{
+    size_t n = from->n;
+    mem_free(*to);
+    *to = from->rows;
+    *from = (struct lines){0};
+    return n;
+}
+
 /* The result takes what is done. */
 static void finish_rows(struct merge *m, struct result *into)
 {
     settle(m, m->n_slots);
-    mem_free(into->intervals);
-    into->intervals = m->done;
-    into->n_intervals = m->n_done;
-    if (m->n_done > 0)
-        into->end_ns = m->done[m->n_done - 1].to_ns;
-    m->done = NULL;
-    m->n_done = m->cap_done = 0;
+    end_group(m);
+    into->n_intervals = give_lines(&m->done, &into->intervals);
+    if (into->n_intervals > 0)
+        into->end_ns = into->intervals[into->n_intervals - 1].to_ns;
+    into->every_ns = m->every_ns;
+    into->n_groups = give_lines(&m->groups, &into->groups);
+    blocks_free(into->blocks);
+    into->blocks = m->blocks;
+    m->blocks = NULL;
 }
 
 /* With the agents' totals in place. */

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "common/mem.h"
+#include "controller/run/blocks.h"
 
 static const char *const status_names[STATUS_COUNT] = {
     [STATUS_VALID] = "valid",
@@ -66,6 +67,8 @@ void result_free(struct result *r)
     free_sums(r->total, r->warmup);
     mem_free(r->agents);
     mem_free(r->intervals);
+    mem_free(r->groups);
+    blocks_free(r->blocks);
     mem_free(r->stalls);
     mem_free(r->objectives);
     mem_free(r);
@@ -82,37 +85,42 @@ uint64_t result_planned_ns(const struct plan *p)
 
 /* Whoever waits for an agent after the plan's end, or takes a run over then, has opened rows for
  * time in which nothing was due: no interval of the run. */
-static void drop_rows_after_the_end(struct result *r, uint64_t planned)
+static size_t without_rows_after_the_end(const struct result_interval *rows, size_t n,
+                                         uint64_t planned)
 {
-    while (r->n_intervals > 0) {
-        const struct result_interval *last = &r->intervals[r->n_intervals - 1];
-        if (last->agents_reporting > 0 || last->from_ns < planned)
-            return;
-        r->n_intervals--;
-    }
+    while (n > 0 && rows[n - 1].agents_reporting == 0 && rows[n - 1].from_ns >= planned)
+        n--;
+    return n;
 }
 
-/* Nothing but the warm-up is in them. */
-static void drop_warmup(struct result *r)
+/* Of some nothing but the warm-up is in them. */
+static size_t without_warmup(struct result_interval *rows, size_t n, uint64_t end_ns)
 {
-    uint64_t end_ns = result_warmup_ns(r);
-    size_t n = 0, stalls = 0;
-    for (size_t i = 0; i < r->n_intervals; i++)
-        if (r->intervals[i].to_ns > end_ns)
-            r->intervals[n++] = r->intervals[i];
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].to_ns > end_ns)
+            rows[kept++] = rows[i];
+    return kept;
+}
+
+static void drop_stalls_of_warmup(struct result *r, uint64_t end_ns)
+{
+    size_t kept = 0;
     for (size_t i = 0; i < r->n_stalls; i++)
         if (r->stalls[i].begin_ns + r->stalls[i].length_ns > end_ns)
-            r->stalls[stalls++] = r->stalls[i];
-    r->n_intervals = n;
-    r->n_stalls = stalls;
+            r->stalls[kept++] = r->stalls[i];
+    r->n_stalls = kept;
 }
 
-static void mark_lost(struct result *r)
+static size_t settle_rows(const struct result *r, struct result_interval *rows, size_t n,
+                          uint64_t planned)
 {
+    n = without_rows_after_the_end(rows, n, planned);
+    n = without_warmup(rows, n, result_warmup_ns(r));
     for (size_t i = 0; i < r->n_agents; i++)
-        for (size_t k = 0; r->agents[i].loss.any && k < r->n_intervals; k++)
-            r->intervals[k].agents_lost +=
-                loss_lacks(&r->agents[i].loss, r->intervals[k].from_ns, r->intervals[k].to_ns);
+        for (size_t k = 0; r->agents[i].loss.any && k < n; k++)
+            rows[k].agents_lost += loss_lacks(&r->agents[i].loss, rows[k].from_ns, rows[k].to_ns);
+    return n;
 }
 
 bool result_took_part(const struct result_agent *a)
@@ -168,9 +176,9 @@ void result_settle(struct result *r)
     r->duration_ns = planned;
     if (r->end_ns < planned && (cut || planned == UINT64_MAX))
         r->duration_ns = r->end_ns;
-    drop_rows_after_the_end(r, planned);
-    drop_warmup(r);
-    mark_lost(r);
+    r->n_intervals = settle_rows(r, r->intervals, r->n_intervals, planned);
+    r->n_groups = settle_rows(r, r->groups, r->n_groups, planned);
+    drop_stalls_of_warmup(r, result_warmup_ns(r));
     if (r->plan->rate.num == 0)
         r->n_stalls = 0; /* nothing is due while a closed loop waits */
 }
