@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/clock.h"
+#include "common/err.h"
 #include "common/option.h"
 
 /*
@@ -105,5 +106,9 @@ struct result_options {
         RESULT_OPTION_FORMAT(owner, member), RESULT_OPTION_EVERY(owner, member),                   \
         RESULT_OPTION_METRICS(owner, member), RESULT_OPTION_DUMP_REQUESTS(owner, member),          \
         RESULT_OPTION_REPEAT(owner, member), RESULT_OPTION_INTERLEAVE_WITH(owner, member)
+
+/* ERR_INVALID unless --every was not given or is made of whole intervals. */
+enum err result_options_check_every(uint64_t every_ns, uint64_t interval_ns,
+                                    struct errmsg *msg) MUST_CHECK;
 
 #endif

@@ -440,6 +440,7 @@ static enum err assemble(struct session *s, struct errmsg *msg)
     merge_on_interval(s->merge, on_interval, s);
     merge_on_settled(s->merge, on_settled, s);
     merge_on_snapshot(s->merge, on_snapshot, s);
+    merge_every(s->merge, s->options->results.every_ns);
     if (s->abort_on.n > 0) {
         s->watch =
             abort_watch_new(&s->abort_on, s->options->plan.interval_ns, s->options->plan.warmup_ns,

@@ -83,6 +83,20 @@ START_TEST(test_flags_that_would_do_nothing)
 }
 END_TEST
 
+START_TEST(test_every_is_made_of_whole_intervals)
+{
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    assert_refused((const char *[]){"--every=1500ms", "http://h/", NULL},
+                   "--every 1.5s: accepted is a multiple of --interval, which is 1s");
+    assert_refused((const char *[]){"--every=1s", "--interval=2s", "http://h/", NULL},
+                   "--every 1s: accepted is a multiple of --interval, which is 2s");
+    struct errmsg msg = {{0}};
+    ck_assert_int_eq(result_options_check_every(0, NS_PER_SEC, &msg), ERR_OK);
+    ck_assert_int_eq(result_options_check_every(NS_PER_SEC, NS_PER_SEC, &msg), ERR_OK);
+    ck_assert_int_eq(result_options_check_every(10 * NS_PER_SEC, NS_PER_SEC, &msg), ERR_OK);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("run_options");
@@ -91,5 +105,6 @@ int main(void)
     tcase_add_test(t, test_every_flag_has_one_heading);
     tcase_add_test(t, test_every_listed_name_is_a_flag);
     tcase_add_test(t, test_flags_that_would_do_nothing);
+    tcase_add_test(t, test_every_is_made_of_whole_intervals);
     return check_main(s);
 }
