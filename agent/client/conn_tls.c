@@ -32,6 +32,22 @@ static bool refused_certificate(const SSL *ssl)
     return SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE && SSL_get_verify_result(ssl) != X509_V_OK;
 }
 
+#ifndef SSL_R_RECORD_LAYER_FAILURE
+#define SSL_R_RECORD_LAYER_FAILURE 313 /* of OpenSSL 3.2 */
+#endif
+
+/* The last entry says it, the ones before are its details; but from OpenSSL 3.2 on one may follow
+ * that only says where. */
+static unsigned long telling_entry(void)
+{
+    unsigned long entry = ERR_get_error(), telling = entry;
+    for (; entry != 0; entry = ERR_get_error())
+        if (ERR_GET_LIB(entry) != ERR_LIB_SSL ||
+            ERR_GET_REASON(entry) != SSL_R_RECORD_LAYER_FAILURE)
+            telling = entry;
+    return telling;
+}
+
 /* Why a call failed for good. The socket's own reasons come first: what OpenSSL makes of them
  * depends on its version. */
 static int reason(const struct conn_tls *t)
@@ -43,7 +59,7 @@ static int reason(const struct conn_tls *t)
         return handshake ? TLS_ERROR_EOF : TLS_TRUNCATED;
     if (handshake && refused_certificate(t->ssl))
         return tls_error_verify(SSL_get_verify_result(t->ssl));
-    return tls_error_library(ERR_peek_last_error()); /* the first ones are details of it */
+    return tls_error_library(telling_entry());
 }
 
 static int broken(struct conn_tls *t)
