@@ -26,3 +26,8 @@ bool xdg_state_path(const char *name, char *buf, size_t cap)
 {
     return below("XDG_STATE_HOME", ".local/state", name, buf, cap);
 }
+
+bool xdg_data_path(const char *name, char *buf, size_t cap)
+{
+    return below("XDG_DATA_HOME", ".local/share", name, buf, cap);
+}

@@ -13,8 +13,7 @@
  * The run history: an SQLite database (WAL) of runs and of every snapshot their agents sent. A file
  * RUN.hammer, as --output writes it, is such a database of one run. Two processes may write at
  * once. An older schema is migrated when it is opened for writing and read as it is otherwise; a
- * newer one is refused. Every function belongs to the thread that opened the store.
- * docs/history.md.
+ * newer one is refused. A store belongs to one thread at a time. docs/history.md.
  */
 
 #define STORE_SUFFIX ".hammer"
