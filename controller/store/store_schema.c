@@ -149,15 +149,27 @@ static enum err open_db(struct store *s, const char *name, int flags, struct err
     return rc == SQLITE_OK ? harden(s, msg) : store_failed(s, msg);
 }
 
-/* What is it? application 0 and version 0 without a table: an empty one. */
-static enum err identify(struct store *s, bool *empty, struct errmsg *msg)
+static enum err read_marks(struct store *s, int *application, int *tables, struct errmsg *msg)
 {
-    int application = 0, tables = 0;
-    enum err e = get_number(s, "PRAGMA application_id", &application, msg);
+    enum err e = get_number(s, "PRAGMA application_id", application, msg);
     if (e == ERR_OK)
         e = get_number(s, "PRAGMA user_version", &s->version, msg);
     if (e == ERR_OK)
-        e = get_number(s, "SELECT count(*) FROM sqlite_master", &tables, msg);
+        e = get_number(s, "SELECT count(*) FROM sqlite_master", tables, msg);
+    return e;
+}
+
+/* What is it? application 0 and version 0 without a table: an empty one. Read at one instant: it
+ * may be made by another process right now. */
+static enum err identify(struct store *s, bool *empty, struct errmsg *msg)
+{
+    int application = 0, tables = 0;
+    bool own = sqlite3_get_autocommit(s->db) != 0;
+    enum err e = own ? store_exec(s, "BEGIN", msg) : ERR_OK;
+    if (e == ERR_OK)
+        e = read_marks(s, &application, &tables, msg);
+    if (own)
+        e = store_settle(s, e, msg);
     if (e != ERR_OK)
         return e;
     *empty = application == 0 && s->version == 0 && tables == 0;
