@@ -58,6 +58,7 @@ struct observer_kind {
 };
 
 extern const struct observer_kind observe_lines;
+extern const struct observer_kind observe_store;
 
 struct observers;
 

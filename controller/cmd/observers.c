@@ -2,7 +2,7 @@
 #include "common/mem.h"
 #include "controller/cmd/observer.h"
 
-static const struct observer_kind *const kinds[] = {&observe_lines};
+static const struct observer_kind *const kinds[] = {&observe_lines, &observe_store};
 
 #define KINDS (sizeof kinds / sizeof kinds[0])
 

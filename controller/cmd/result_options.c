@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/cmd/result_options.h"
 
+#include <string.h>
+
 #include "common/units.h"
+#include "controller/cmd/tags.h"
 
 enum err result_options_check_every(uint64_t every_ns, uint64_t interval_ns, struct errmsg *msg)
 {
@@ -13,4 +16,20 @@ enum err result_options_check_every(uint64_t every_ns, uint64_t interval_ns, str
     return errmsg_set(msg, ERR_INVALID,
                       "--every %s: accepted is a multiple of --interval, which is %s", every,
                       interval);
+}
+
+enum err result_options_check_words(const struct result_options *o, struct errmsg *msg)
+{
+    char shown[UNITS_SHOWN];
+    const char *text = o->description != NULL ? o->description : "";
+    size_t len = strlen(text);
+    for (size_t i = 0; i < len; i++)
+        if ((text[i] >= 0 && text[i] < ' ') || text[i] == 0x7f)
+            return errmsg_set(msg, ERR_INVALID,
+                              "--description %s: a control character; accepted is a line of text",
+                              units_format_shown(text, shown));
+    if (len > DESCRIPTION_MAX)
+        return errmsg_set(msg, ERR_RANGE, "--description %s: accepted are at most %d bytes",
+                          units_format_shown(text, shown), DESCRIPTION_MAX);
+    return tags_check("tag", &o->tags, msg);
 }

@@ -110,5 +110,8 @@ struct result_options {
 /* ERR_INVALID unless --every was not given or is made of whole intervals. */
 enum err result_options_check_every(uint64_t every_ns, uint64_t interval_ns,
                                     struct errmsg *msg) MUST_CHECK;
+/* --tag, --description: what the history takes. */
+#define DESCRIPTION_MAX 4096
+enum err result_options_check_words(const struct result_options *o, struct errmsg *msg) MUST_CHECK;
 
 #endif

@@ -529,6 +529,8 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
     if (e == ERR_OK)
         e = result_options_check_every(o->results.every_ns, o->plan.interval_ns, msg);
     if (e == ERR_OK)
+        e = result_options_check_words(&o->results, msg);
+    if (e == ERR_OK)
         e = check_connections(&o->plan, o->agents != NULL ? inv->n : o->local, msg);
     if (o->plan.headers.n + o->plan.n_entries + o->plan.n_env > 0 || o->plan.key != NULL)
         host_no_core_files();

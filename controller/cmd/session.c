@@ -19,6 +19,7 @@
 #include "controller/cmd/conditions.h"
 #include "controller/cmd/local_agents.h"
 #include "controller/cmd/observer.h"
+#include "controller/cmd/tags.h"
 #include "controller/report/report.h"
 #include "controller/run/abort_watch.h"
 #include "controller/run/fleet.h"
@@ -53,6 +54,7 @@ struct session {
     uint64_t taken_wall_ns;
     char *secret_headers;        /* owned */
     char *abort_text, *slo_text; /* owned; of the conditions, a line each */
+    char *tags;                  /* owned */
     struct condition_list abort_on, slo;
     struct abort_watch *watch; /* NULL = there is none */
     struct observer_run seen;  /* by the observers */
@@ -183,6 +185,11 @@ static void settle_abort(struct session *s, struct result *r)
         snprintf(r->aborted, sizeof r->aborted, "%s", abort_watch_reason(s->watch));
 }
 
+static char *text_of(const struct wire_blob *b)
+{
+    return b->len > 0 ? mem_dup(b->data, b->len) : NULL;
+}
+
 static void build_result(struct session *s)
 {
     const struct coordinator *c = fleet_coordinator(s->fleet);
@@ -190,6 +197,8 @@ static void build_result(struct session *s)
     enum coord_outcome outcome = coordinator_outcome(c);
     snprintf(r->run_id, sizeof r->run_id, "%s", fleet_run_id(s->fleet));
     snprintf(r->name, sizeof r->name, "%s", s->record->name);
+    r->description = text_of(&s->record->description);
+    r->tags = text_of(&s->record->tags);
     r->plan = coordinator_plan(c);
     r->started_wall_ns = s->record->wall_ns;
     r->interrupted = outcome == COORD_INTERRUPTED;
@@ -305,7 +314,7 @@ static enum err load_conditions(struct session *s, struct errmsg *msg)
 
 static struct wire_blob blob_of(const char *text)
 {
-    return (struct wire_blob){(const uint8_t *)text, strlen(text)};
+    return (struct wire_blob){(const uint8_t *)text, text != NULL ? strlen(text) : 0};
 }
 
 static enum err describe_run(struct session *s, struct errmsg *msg)
@@ -332,6 +341,9 @@ static enum err describe_run(struct session *s, struct errmsg *msg)
     r->abort_on = blob_of(s->abort_text);
     s->slo_text = conditions_text(&s->options->slo);
     r->slo = blob_of(s->slo_text);
+    s->tags = tags_text(&s->options->results.tags);
+    r->tags = blob_of(s->tags);
+    r->description = blob_of(s->options->results.description);
     enum err e = plan_encode(&s->options->plan, &r->bytes, &len);
     if (e != ERR_OK)
         return errmsg_set(msg, e, "the plan cannot be sent to an agent: %s", err_str(e));
@@ -394,6 +406,7 @@ static void close_journal(struct session *s)
     mem_free(s->secret_headers);
     mem_free(s->abort_text);
     mem_free(s->slo_text);
+    mem_free(s->tags);
 }
 
 /* --- all of it ------------------------------------------------------------------------------ */

@@ -40,6 +40,9 @@ static const struct wire_field head[] = {
     HEAD(12, WIRE_U64, t0_wall_ns, 0),
     {13, "abort_on", WIRE_BLOB, offsetof(struct journal_run, abort_on), JOURNAL_ABORT_MAX, false},
     {14, "slo", WIRE_BLOB, offsetof(struct journal_run, slo), JOURNAL_ABORT_MAX, false},
+    {15, "description", WIRE_BLOB, offsetof(struct journal_run, description), JOURNAL_TEXT_MAX,
+     false},
+    {16, "tags", WIRE_BLOB, offsetof(struct journal_run, tags), JOURNAL_TEXT_MAX, false},
 };
 
 static const struct wire_field places[] = {
@@ -76,7 +79,8 @@ enum err journal_run_encode(const struct journal_run *r, uint8_t **buf, size_t *
 {
     uint32_t n = (uint32_t)r->inventory.n, n_agents = r->agents != NULL ? n : 0;
     if (r->plan.len > MSG_BLOB_MAX || r->redact.len > JOURNAL_REDACT_MAX ||
-        r->abort_on.len > JOURNAL_ABORT_MAX || r->slo.len > JOURNAL_ABORT_MAX)
+        r->abort_on.len > JOURNAL_ABORT_MAX || r->slo.len > JOURNAL_ABORT_MAX ||
+        r->description.len > JOURNAL_TEXT_MAX || r->tags.len > JOURNAL_TEXT_MAX)
         return ERR_TOO_BIG;
     struct wire_out *w = wire_out_new();
     wire_put_array(w, PARTS);

@@ -19,6 +19,7 @@
 
 #define JOURNAL_RUN_MAX    (MSG_FRAME_MAX + (4u << 20))
 #define JOURNAL_REDACT_MAX (1u << 20)
+#define JOURNAL_TEXT_MAX   8192
 #define JOURNAL_ABORT_MAX  8192 /* CONDITIONS_MAX of CONDITION_TEXT */
 
 struct journal_run {
@@ -29,10 +30,11 @@ struct journal_run {
     uint64_t wall_ns; /* start of the run, for printing and for t0_ns after a reboot */
     char name[64];
     struct coord_patience patience;
-    struct wire_blob plan;     /* plan_encode */
-    struct wire_blob redact;   /* --redact, not terminated */
-    struct wire_blob abort_on; /* the conditions, a line each, not terminated */
-    struct wire_blob slo;      /* the same of the objectives */
+    struct wire_blob plan;              /* plan_encode */
+    struct wire_blob redact;            /* --redact, not terminated */
+    struct wire_blob abort_on;          /* the conditions, a line each, not terminated */
+    struct wire_blob slo;               /* the same of the objectives */
+    struct wire_blob description, tags; /* of the history and the report; not terminated */
     struct inventory inventory;
     uint64_t t0_ns;                    /* 0 = nothing was armed, and agents is NULL */
     uint64_t t0_wall_ns;               /* the same instant */

@@ -65,6 +65,8 @@ void result_free(struct result *r)
     for (size_t i = 0; i < r->n_agents; i++)
         free_sums(r->agents[i].total, r->agents[i].warmup);
     free_sums(r->total, r->warmup);
+    mem_free(r->description);
+    mem_free(r->tags);
     mem_free(r->agents);
     mem_free(r->intervals);
     mem_free(r->groups);

@@ -62,6 +62,8 @@ void process_start(struct process *p, const char *program, const char *const *ar
     ck_assert(a >= 0 && b >= 0);
     close(a);
     close(b);
+    if (strcmp(program, "hammer-ctl") == 0 && getenv("XDG_DATA_HOME") == NULL)
+        folder_make(p->data_path); /* the user's own history is not for tests */
     pid_t parent = getpid();
     p->pid = fork();
     ck_assert_int_ge(p->pid, 0);
@@ -69,6 +71,8 @@ void process_start(struct process *p, const char *program, const char *const *ar
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(126);
+        if (p->data_path[0] != '\0')
+            setenv("XDG_DATA_HOME", p->data_path, 1);
         redirect("/dev/null", STDIN_FILENO);
         redirect(p->out_path, STDOUT_FILENO);
         redirect(p->err_path, STDERR_FILENO);
@@ -141,6 +145,7 @@ void process_end(struct process *p)
     }
     unlink(p->out_path);
     unlink(p->err_path);
+    folder_remove(p->data_path);
     mem_free(p->out);
     mem_free(p->err);
     *p = (struct process){0};
