@@ -436,7 +436,6 @@ START_TEST(an_exported_run_is_whole)
     fclose(fopen(file, "w"));
     MUST(store_export(s, r->run_id, file, &msg));
     ck_assert_int_eq(store_export(s, "zz", file, &msg), ERR_NOT_FOUND);
-    snprintf(path, sizeof path, "%s", folder);
     store_close(s);
     strcpy(path, file);
     ck_assert_uint_eq(mode_of(path), 0600);
