@@ -36,6 +36,7 @@ extern const struct cmd_entry cmd_agents;
 extern const struct cmd_entry cmd_attach;
 extern const struct cmd_entry cmd_stop;
 extern const struct cmd_entry cmd_status;
+extern const struct cmd_entry cmd_runs;
 extern const struct cmd_entry cmd_version;
 extern const struct cmd_entry cmd_help;
 
