@@ -18,7 +18,7 @@ size_t run_options_groups(struct option_group groups[])
          "rate rate-per-agent duration stages arrivals seed jitter requests forever warmup "
          "closed-loop think"},
         {NULL, true, "abort-on max-connect-failures slo"},
-        {"Requests", true, "file urls"},
+        {"Requests", true, "file urls again"},
         {NULL, false,
          "method header data body body-lines body-size chunked expect-continue order "
          "no-templates debug-request"},
@@ -52,7 +52,7 @@ void run_options_help(void)
 {
     struct option_group groups[RUN_OPTIONS_GROUPS];
     printf("usage: hammer-ctl run [flags] URL\n"
-           "       hammer-ctl run [flags] -f FILE | --urls FILE\n");
+           "       hammer-ctl run [flags] -f FILE | --urls FILE | --again RUN\n");
     option_help_groups(groups, run_options_groups(groups), stdout);
     printf("\nDurations: 500ms 0.6s 30s 2m 1h30m. Rates: 0.1 2000 2k 100/s 6/m 1/h.\n"
            "Every flag can be given in the environment: HAMMER_RATE=2k, the URL as HAMMER_URL,\n"

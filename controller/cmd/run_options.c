@@ -16,6 +16,7 @@
 #include "common/redact.h"
 #include "common/xdg.h"
 #include "controller/cmd/local_agents.h"
+#include "controller/cmd/run_again.h"
 #include "controller/cmd/run_requests.h"
 #include "controller/cmd/secret_source.h"
 #include "controller/run/inventory_file.h"
@@ -46,6 +47,15 @@ static enum err parse_on_loss(const struct option_row *row, const char *value, v
 }
 
 static const struct option_row own_rows[] = {
+    {.name = "again",
+     .aliases = "",
+     .type = OPTION_STRING,
+     AT(again_run),
+     .set_offset = OPTION_NO_SET,
+     .meta = "RUN",
+     .accepted = "a run of the history",
+     .text = "the plan of that run anew, --abort-on and --slo included; flags and environment beat "
+             "it, secrets must be given once more"},
     {.name = "file",
      .aliases = "-f",
      .type = OPTION_STRING,
@@ -410,6 +420,8 @@ enum err run_options_words(const struct option_row *rows, size_t n, int argc, ch
     bool file_agents = o->agents_set, file_local = o->local_set;
     o->agents_set = o->local_set = false;
     if (e == ERR_OK)
+        e = run_again_words(rows, n, argc, argv, o, msg);
+    if (e == ERR_OK)
         e = run_requests_file(rows, n, argc, argv, o, msg);
     settle_agents(o, file_agents, file_local);
     file_agents = o->agents != NULL; /* of either file */
@@ -500,7 +512,10 @@ static enum err only_one_agent(struct run_options *o, struct inventory *inv, str
 enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
                            struct inventory *inv, struct errmsg *msg)
 {
+    const char *url = getenv("HAMMER_URL");
     enum err e = load_secrets(o, msg);
+    if (e == ERR_OK)
+        e = run_again_settle(o, n_rest > 0 || (url != NULL && *url != '\0'), msg);
     if (e == ERR_OK)
         e = run_requests_settle(o, rest, n_rest, msg);
     if (e == ERR_OK)
@@ -556,6 +571,7 @@ enum err run_options_parse(int argc, char **argv, struct run_options *o, struct 
 
 void run_options_clear(struct run_options *o)
 {
+    run_again_free(o->again);
     secret_options_clear(&o->secrets);
     option_list_clear(&o->from_environment);
     condition_list_clear(&o->abort_on);

@@ -19,7 +19,9 @@
  * the struct, so that the plan's rows work on it unchanged. */
 struct run_options {
     struct plan plan;
-    char *file, *urls; /* see run_requests.h */
+    char *file, *urls;       /* see run_requests.h */
+    char *again_run;         /* --again */
+    struct run_again *again; /* owned; see run_again.h; NULL = not given */
     char *agents;
     char *inventory; /* file; NULL = the default one */
     struct tls_options tls;

@@ -547,6 +547,7 @@ int session_run(const struct session_config *cfg, struct errmsg *msg)
 {
     struct session s = {.options = cfg->options, .inventory = cfg->inventory};
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* what is written says that it could not be */
     signal(SIGALRM, on_alarm);
     if (s.options->secrets.in_url)
         on_note(&s, "the URL seems to hold a secret, and every user of this machine can read "

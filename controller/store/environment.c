@@ -66,13 +66,15 @@ char *environment_word(const char *before, const char *word)
     header = value != NULL;
     if (value == NULL)
         value = value_of(word, bodies);
-    if (value == NULL) {
-        redact_url(word, to, cap);
-        return to;
-    }
+    bool url = value == NULL;
+    if (url) /* what is in front of a flag's value would hide its scheme */
+        value = word[0] == '-' && strchr(word, '=') != NULL ? strchr(word, '=') + 1 : word;
     at = (size_t)(value - word);
     memcpy(to, word, at);
-    redact_value(value, header, to + at, cap - at);
+    if (url)
+        redact_url(value, to + at, cap - at);
+    else
+        redact_value(value, header, to + at, cap - at);
     return to;
 }
 

@@ -142,11 +142,24 @@ static void strip_key(struct plan *p, struct names *names)
     add_name(names, "key", "", 0);
 }
 
-/* Item by item what is behind the "=" is shown as a URL would be. A body is there anyway. */
+/* What is behind the "=" is shown as a URL would be, but where an @ follows no password. */
 static void strip_given(struct plan *p)
 {
-    for (size_t i = 0; i < p->given.n; i++)
-        strip_url(&p->given.items[i]);
+    for (size_t i = 0; i < p->given.n; i++) {
+        char *item = p->given.items[i], *equals = strchr(item, '=');
+        if (equals == NULL || strncmp(item, "stages=", 7) == 0)
+            continue;
+        char *value = mem_strdup(equals + 1);
+        if (strip_url(&value)) {
+            size_t size = (size_t)(equals - item) + strlen(value) + 2;
+            char *kept = mem_calloc(size, 1);
+            snprintf(kept, size, "%.*s=%s", (int)(equals - item), item, value);
+            explicit_bzero(item, strlen(item));
+            mem_free(item);
+            p->given.items[i] = kept;
+        }
+        mem_free(value);
+    }
 }
 
 static void strip(struct plan *p, const char *secret_headers, struct names *names)
