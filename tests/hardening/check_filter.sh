@@ -73,7 +73,7 @@ wait_for "$dir/agent.url" "$agent" || {
     cat "$dir/log"
     exit "$code"
 }
-"$build/hammer-ctl" run --agents "ipc://$dir/agent" -r 500 -d 1s -c 10 --json \
+HAMMER_NO_SAVE=1 "$build/hammer-ctl" run --agents "ipc://$dir/agent" -r 500 -d 1s -c 10 --json \
     "http://$(cat "$dir/target")/" >"$dir/report" || [ $? -eq 4 ] # busy machines send late
 kill -HUP "$agent"
 kill "$agent"

@@ -123,6 +123,7 @@ void rig_open(struct rig *r, const struct rig_config *cfg)
     folder_make(r->home);
     setenv("XDG_CONFIG_HOME", r->home, 1);
     setenv("XDG_STATE_HOME", r->home, 1);
+    setenv("XDG_DATA_HOME", r->home, 1);
     setenv("HAMMER_TEST_INDEX", "1", 1);
     netns_open(&r->ns);
     if (r->tls)
