@@ -6,6 +6,10 @@
 #include "common/mem.h"
 #include "controller/run/blocks.h"
 
+/* From this percentile on as many samples beyond it as a claim about it needs. */
+#define FAR_TAIL   99.9
+#define FAR_EVENTS 10
+
 static const char *const status_names[STATUS_COUNT] = {
     [STATUS_VALID] = "valid",
     [STATUS_SERVER_LIMITED] = "server-limited",
@@ -198,7 +202,9 @@ bool result_all_due(const struct snapshot *s, const struct hist *corrected, doub
 
 uint64_t result_samples_needed(double percentile)
 {
-    return (uint64_t)ceil(log(0.05) / log(percentile / 100));
+    uint64_t bound = (uint64_t)ceil(log(0.05) / log(percentile / 100));
+    uint64_t events = (uint64_t)llround(FAR_EVENTS / (1 - percentile / 100));
+    return percentile >= FAR_TAIL && events > bound ? events : bound;
 }
 
 bool result_supports(double percentile, uint64_t n)

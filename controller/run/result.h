@@ -177,8 +177,10 @@ const char *result_agent_state_name(enum result_agent_state s);
  */
 bool result_all_due(const struct snapshot *s, const struct hist *corrected, double percentile,
                     uint64_t *value);
-/* Samples that a percentile between 0 and 100 needs: n >= ln 0.05 / ln p, from which on the largest
- * sample is an upper bound of it with 95 % confidence (distribution-free, by order statistics). */
+/* Samples that a percentile between 0 and 100 needs, where none depends on another: n >= ln 0.05 /
+ * ln p, from which on the largest sample is an upper bound of it with 95 % confidence
+ * (distribution-free, by order statistics); from p99.9 on ten samples beyond it. See
+ * controller/run/confidence.h for samples that come in bursts. */
 uint64_t result_samples_needed(double percentile);
 /* Can n samples support the percentile? 100 and 0 always can. */
 bool result_supports(double percentile, uint64_t n);
