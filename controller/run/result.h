@@ -13,6 +13,7 @@
 #include "controller/run/objective.h"
 #include "controller/run/outlier.h"
 #include "controller/run/stalls.h"
+#include "controller/run/stationarity.h"
 #include "proto/plan.h"
 #include "proto/snapshot.h"
 
@@ -143,7 +144,8 @@ struct result {
     struct stall *stalls;    /* of an open loop, by begin; agents by their number */
     uint64_t stalls_dropped; /* sightings that were too many to keep */
     size_t n_objectives;
-    struct objective *objectives; /* owned */
+    struct objective *objectives;     /* owned */
+    struct stationarity stationarity; /* with the verdict */
     struct verdict verdict;
 };
 
