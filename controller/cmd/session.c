@@ -20,6 +20,7 @@
 #include "controller/cmd/local_agents.h"
 #include "controller/cmd/observer.h"
 #include "controller/cmd/tags.h"
+#include "controller/report/looks.h"
 #include "controller/report/report.h"
 #include "controller/run/abort_watch.h"
 #include "controller/run/fleet.h"
@@ -235,6 +236,7 @@ static int write_reports(struct session *s)
     struct report_options o = {.spectrum = s->options->spectrum,
                                .verbose = s->options->verbose,
                                .secret_headers = s->secret_headers};
+    looks_settle(&o);
     const struct report_format *format = s->options->json ? &report_json : &report_text;
     if (s->options->plan.debug_request)
         format = &report_debug;

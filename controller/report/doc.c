@@ -88,8 +88,13 @@ json_t *doc_latency(const struct result *r, const struct snapshot *s)
     json_t *o = json_object();
     struct hist *corrected = snapshot_hist(s, HIST_CORRECTED);
     struct hist *uncorrected = snapshot_hist(s, HIST_UNCORRECTED);
-    doc_set(o, "corrected", doc_figures(corrected));
-    doc_set(o, "uncorrected", doc_figures(uncorrected));
+    json_t *first = doc_figures(corrected), *second = doc_figures(uncorrected);
+    if (s == r->total) {
+        doc_confidence(first, r, corrected, BLOCKS_CORRECTED);
+        doc_confidence(second, r, uncorrected, BLOCKS_UNCORRECTED);
+    }
+    doc_set(o, "corrected", first);
+    doc_set(o, "uncorrected", second);
     /* A closed loop has no due times: what was sent is what was due. */
     doc_set(o, "all_due", doc_all_due(s, result_one_clock(r) ? uncorrected : corrected));
     hist_free(corrected);

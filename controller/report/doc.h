@@ -7,6 +7,7 @@
 
 #include "controller/report/report.h"
 #include "controller/report/slices.h"
+#include "controller/run/blocks.h"
 
 /*
  * Pieces of the JSON report, private to it. What is not known is null, never a made-up number and
@@ -23,8 +24,12 @@ json_t *doc_text(const char *text);
 
 /* Count, min, mean, stddev, max, percentiles. */
 json_t *doc_figures(const struct hist *h);
-/* Both clocks and all_due. */
+/* Both clocks and all_due; with confidence when it is the run's total. */
 json_t *doc_latency(const struct result *r, const struct snapshot *s);
+/* Adds how far the percentiles of the run's total can be trusted to what doc_figures made of it. */
+void doc_confidence(json_t *distribution, const struct result *r, const struct hist *h,
+                    enum blocks_clock clock);
+json_t *doc_stationarity(const struct stationarity *s);
 json_t *doc_lag(const struct snapshot *s);
 /* The short form: count, min, mean, p50, p99, max. */
 json_t *doc_row_latency(const struct result_latency *l);

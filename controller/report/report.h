@@ -15,6 +15,8 @@ struct report_options {
     bool verbose;  /* -v: all error texts */
     /* Further header names whose values are shown to nobody, comma-separated; NULL = none. */
     const char *secret_headers;
+    bool unicode; /* the reader can be shown more than ASCII, see looks.h */
+    bool colour;  /* where it goes to a terminal */
 };
 
 struct report_format {

@@ -382,6 +382,9 @@ static json_t *json_report(const struct result *r, const struct report_options *
     doc_set(o, "agents", json_null());
     doc_set(o, "stalls", stalls);
     doc_set(o, "stalls_dropped", doc_integer(r->stalls_dropped));
+    doc_set(o, "stationarity", doc_stationarity(&r->stationarity));
+    doc_set(o, "every_ns", r->every_ns > 0 ? doc_integer(r->every_ns) : NULL);
+    doc_set(o, "groups", json_null());
     doc_set(o, "timeline", json_null());
     return o;
 }
@@ -398,12 +401,20 @@ static json_t *interval_at(const void *arg, size_t i)
     return json_interval(r->plan, &r->intervals[i]);
 }
 
+static json_t *group_at(const void *arg, size_t i)
+{
+    const struct result *r = arg;
+    return json_interval(r->plan, &r->groups[i]);
+}
+
 static enum err write_json(const struct result *r, const struct report_options *o, FILE *out)
 {
     const struct doc_list lists[] = {{"agents", r->n_agents, agent_at},
+                                     {"groups", r->n_groups, group_at},
                                      {"timeline", r->n_intervals, interval_at}};
     json_t *report = json_report(r, o);
-    bool written = doc_write(report, lists, 2, r, JSON_REAL_PRECISION(REAL_DIGITS), out);
+    bool written = doc_write(report, lists, sizeof lists / sizeof lists[0], r,
+                             JSON_REAL_PRECISION(REAL_DIGITS), out);
     json_decref(report);
     return written && fflush(out) == 0 ? ERR_OK : ERR_SYSTEM;
 }

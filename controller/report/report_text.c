@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/units.h"
 #include "controller/report/figures.h"
 #include "controller/report/report.h"
 #include "controller/report/text.h"
+#include "controller/run/confidence.h"
 
 #define ERRORS_SHOWN         5
+#define INTERVAL             20 /* columns of a confidence interval: "999.99us..999.99ms" */
 #define PERCENT(part, whole) ((whole) > 0 ? 100.0 * (double)(part) / (double)(whole) : 0.0)
 
 struct text {
@@ -36,6 +39,10 @@ struct latency_table {
     bool closed;    /* no due times */
     bool one_clock; /* the first column only, and it counts from the send */
     bool with_all;  /* the last column differs from the first */
+    bool dim;
+    size_t parts; /* that the intervals are made of */
+    uint64_t part_ns;
+    struct confidence first[FIGURES_PERCENTILES], second[FIGURES_PERCENTILES];
     struct text_row row;
 };
 
@@ -59,16 +66,35 @@ static void limit_cell(struct latency_table *l, uint64_t limit_ns, bool marked)
 
 static void row_begin(struct latency_table *l, const char *name)
 {
-    l->row = (struct text_row){.out = l->out};
+    l->row = (struct text_row){.out = l->out, .dim = l->dim};
     fprintf(l->out, "    %-7s", name);
 }
 
-static void both_clocks(struct latency_table *l, uint64_t corrected, uint64_t uncorrected,
-                        bool mark)
+/* "1.18..1.23ms": the unit once where it is the same. */
+static void interval_cell(struct latency_table *l, const struct confidence *c)
 {
-    latency_cell(l, corrected, mark);
+    char lo[UNITS_TEXT], hi[UNITS_TEXT], text[2 * UNITS_TEXT + 4];
+    units_format_latency(c->lo, lo);
+    units_format_latency(c->hi, hi);
+    size_t digits = strspn(lo, "0123456789.");
+    if (strcmp(lo + digits, hi + strspn(hi, "0123456789.")) == 0 && c->has_hi)
+        lo[digits] = '\0';
+    if (c->lo == 0)
+        snprintf(text, sizeof text, c->has_hi ? "<= %s" : "-", hi);
+    else if (c->has_hi)
+        snprintf(text, sizeof text, "%s..%s", lo, hi);
+    else
+        snprintf(text, sizeof text, ">= %s", lo);
+    text_cell(&l->row, INTERVAL, text, false);
+}
+
+static void both_clocks(struct latency_table *l, uint64_t corrected, uint64_t uncorrected)
+{
+    latency_cell(l, corrected, false);
+    if (!l->one_clock || l->with_all)
+        text_cell(&l->row, INTERVAL, "", false);
     if (!l->one_clock)
-        latency_cell(l, uncorrected, mark);
+        latency_cell(l, uncorrected, false);
 }
 
 static void row_percentile(struct latency_table *l, size_t i)
@@ -76,7 +102,10 @@ static void row_percentile(struct latency_table *l, size_t i)
     char name[16];
     snprintf(name, sizeof name, "%s%%", figures_percentiles[i].key);
     row_begin(l, name);
-    both_clocks(l, l->corrected.at[i], l->uncorrected.at[i], !l->corrected.supported[i]);
+    latency_cell(l, l->corrected.at[i], !l->first[i].supported);
+    interval_cell(l, &l->first[i]);
+    if (!l->one_clock)
+        latency_cell(l, l->uncorrected.at[i], !l->second[i].supported);
     if (l->with_all && l->all.known[i])
         latency_cell(l, l->all.at[i], !l->all.supported[i]);
     else if (l->with_all)
@@ -87,20 +116,19 @@ static void row_percentile(struct latency_table *l, size_t i)
 static void rows_of_table(struct latency_table *l)
 {
     row_begin(l, "min");
-    both_clocks(l, l->corrected.min, l->uncorrected.min, false);
+    both_clocks(l, l->corrected.min, l->uncorrected.min);
     if (l->with_all)
         latency_cell(l, l->corrected.min, false);
     fputc('\n', l->out);
     row_begin(l, "mean");
-    both_clocks(l, (uint64_t)(l->corrected.mean + 0.5), (uint64_t)(l->uncorrected.mean + 0.5),
-                false);
+    both_clocks(l, (uint64_t)(l->corrected.mean + 0.5), (uint64_t)(l->uncorrected.mean + 0.5));
     if (l->with_all)
         cell(l, "-", false);
     fputc('\n', l->out);
     for (size_t i = 0; i < FIGURES_PERCENTILES; i++)
         row_percentile(l, i);
     row_begin(l, "max");
-    both_clocks(l, l->corrected.max, l->uncorrected.max, false);
+    both_clocks(l, l->corrected.max, l->uncorrected.max);
     if (l->with_all)
         limit_cell(l, l->all.limit, false);
     fputc('\n', l->out);
@@ -118,19 +146,44 @@ static void note_samples(const struct latency_table *l)
 {
     struct text_flow f = {0};
     for (size_t i = 0; i < FIGURES_PERCENTILES; i++) {
-        uint64_t needed = result_samples_needed(figures_percentiles[i].p);
-        if (l->corrected.supported[i])
+        const struct confidence *c = &l->first[i];
+        if (c->supported)
             continue;
         if (f.out != NULL) {
-            text_item(&f, ", ", "%s%% %" PRIu64, figures_percentiles[i].key, needed);
+            text_item(&f, ", ", "%s%% %" PRIu64, figures_percentiles[i].key, c->needed);
             continue;
         }
         f = text_begin_at(l->out, TEXT_NOTE);
         text_item(&f, "", "~ too few samples (%" PRIu64 "): %s%% needs %" PRIu64,
-                  l->corrected.count, figures_percentiles[i].key, needed);
+                  l->corrected.count, figures_percentiles[i].key, c->needed);
     }
     if (f.out != NULL)
         text_end(&f);
+}
+
+/* What the intervals are made of, and how many independent events a tail has. */
+static void note_confidence(const struct latency_table *l)
+{
+    struct text_flow f = text_begin_at(l->out, TEXT_NOTE);
+    char length[UNITS_TEXT];
+    if (l->first[0].method == CONFIDENCE_INDEPENDENT)
+        text_words(&f, "95 % CI: as if no request depended on another (the run is too short to "
+                       "see bursts)");
+    else
+        text_item(&f, "", "95 %% CI: by %zu parts of %s%s", l->parts,
+                  units_format_duration(l->part_ns - l->part_ns % NS_PER_MS, length),
+                  l->first[0].method == CONFIDENCE_SHORT_BLOCKS ? " (a short run: a rough one)"
+                                                                : "");
+    const char *glue = "; ";
+    for (size_t i = 0; i < FIGURES_PERCENTILES; i++) {
+        if (figures_percentiles[i].p < 99 || l->first[i].tail_events < 0.05)
+            continue;
+        text_item(&f, glue, glue[0] == ';' ? "tail events: %s%% %.*f" : "%s%% %.*f",
+                  figures_percentiles[i].key, l->first[i].tail_events < 10 ? 1 : 0,
+                  l->first[i].tail_events);
+        glue = ", ";
+    }
+    text_end(&f);
 }
 
 static void notes_of_table(const struct latency_table *l)
@@ -150,7 +203,23 @@ static void notes_of_table(const struct latency_table *l)
                  l->all.incomplete, l->all.count);
         note(l->out, text);
     }
+    note_confidence(l);
     note_samples(l);
+}
+
+static void trust(struct latency_table *l, const struct text *t)
+{
+    enum blocks_clock main = t->one_clock ? BLOCKS_UNCORRECTED : BLOCKS_CORRECTED;
+    struct confidence_run *first = confidence_new(t->r->blocks, main);
+    struct confidence_run *second = confidence_new(t->r->blocks, BLOCKS_UNCORRECTED);
+    for (size_t i = 0; i < FIGURES_PERCENTILES; i++) {
+        l->first[i] = confidence_at(first, t->corrected, figures_percentiles[i].p);
+        l->second[i] = confidence_at(second, t->uncorrected, figures_percentiles[i].p);
+    }
+    l->parts = confidence_parts(first);
+    l->part_ns = confidence_part_ns(first);
+    confidence_free(first);
+    confidence_free(second);
 }
 
 static void write_latency(const struct text *t)
@@ -159,6 +228,7 @@ static void write_latency(const struct text *t)
     struct latency_table l = {.out = t->out,
                               .closed = t->closed,
                               .one_clock = t->one_clock,
+                              .dim = t->o->colour && isatty(fileno(t->out)),
                               .corrected = figures_of(t->corrected),
                               .uncorrected = figures_of(t->uncorrected),
                               .all = figures_all_due(t->r->total, t->corrected)};
@@ -168,7 +238,9 @@ static void write_latency(const struct text *t)
         return;
     }
     l.with_all = l.all.incomplete > 0;
-    fprintf(t->out, "  %-9s%15s", "Latency", t->one_clock ? "latency" : "corrected");
+    trust(&l, t);
+    fprintf(t->out, "  %-9s%15s%*s", "Latency", t->one_clock ? "latency" : "corrected", INTERVAL,
+            "95 % CI");
     if (!t->one_clock)
         fprintf(t->out, "%15s", "uncorrected");
     fprintf(t->out, l.with_all ? "%15s\n" : "\n", "all due");
@@ -182,6 +254,11 @@ static void write_latency(const struct text *t)
 static void write_head(const struct text *t)
 {
     text_head(t->out, t->r, t->o);
+}
+
+static void write_timeline(const struct text *t)
+{
+    text_timeline(t->out, t->r, t->o);
 }
 
 static void write_slices(const struct text *t)
@@ -445,9 +522,9 @@ struct sections {
 static struct sections sections_for(const struct counters *c)
 {
     static void (*const all[])(const struct text *) = {
-        write_head,   write_latency,       write_slices, write_peers,   write_ledger,
-        write_rates,  write_socket_errors, write_tls,    write_traffic, write_status,
-        write_errors, write_lags,          write_agents, write_verdict,
+        write_head,   write_latency, write_timeline,      write_slices, write_peers,
+        write_ledger, write_rates,   write_socket_errors, write_tls,    write_traffic,
+        write_status, write_errors,  write_lags,          write_agents, write_verdict,
     };
     static void (*const nothing[])(const struct text *) = {write_head, write_nothing, write_agents,
                                                            write_verdict};

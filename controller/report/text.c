@@ -68,7 +68,9 @@ void text_end(struct text_flow *f)
 
 void text_cell(struct text_row *r, int width, const char *text, bool marked)
 {
-    fprintf(r->out, "%*s%s", width - r->after_mark, text, marked ? "~" : "");
+    bool dim = marked && r->dim;
+    fprintf(r->out, "%s%*s%s%s", dim ? "\033[2m" : "", width - r->after_mark, text,
+            marked ? "~" : "", dim ? "\033[22m" : "");
     r->after_mark = marked;
 }
 

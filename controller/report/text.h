@@ -39,6 +39,7 @@ void text_end(struct text_flow *f);
 struct text_row {
     FILE *out;
     int after_mark; /* columns that a mark took from the next cell */
+    bool dim;       /* what is marked is dim too, on a terminal */
 };
 void text_cell(struct text_row *r, int width, const char *text, bool marked);
 void text_cell_latency(struct text_row *r, int width, uint64_t ns, bool marked);
@@ -49,6 +50,8 @@ const char *text_without_scheme(const char *address);
 
 /* What was run. */
 void text_head(FILE *out, const struct result *r, const struct report_options *o);
+/* How the run went over time, --every in tables; each with a blank line, nothing of one row. */
+void text_timeline(FILE *out, const struct result *r, const struct report_options *o);
 /* Figures by stage or request name, and a blank line; nothing where there is one only. */
 void text_slices(FILE *out, const struct result *r, enum slice_by by);
 /* The warm-up, and a blank line; nothing without one. */

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "controller/run/blocks.h"
 #include "controller/run/verdict.h"
 
 static void fill_series(struct snapshot *s, uint64_t n, uint64_t slow)
@@ -101,10 +102,57 @@ static void add_agent(struct result *r, const struct result_agent *a)
     ck_assert_int_eq(snapshot_add(r->warmup, a->warmup, false), ERR_OK);
 }
 
+/* What was quick is dealt out to the intervals in turn; what was slow was all of the third one. */
+static void deal_out(const struct hist *all, size_t n, struct hist **rows)
+{
+    const struct hist_geometry *g = hist_geometry_of(all);
+    size_t next = 0;
+    for (uint32_t i = 0; i <= hist_top_index(all); i++)
+        for (uint64_t left = hist_count_at(all, i), v = hist_low(g, i); left > 0; left--)
+            hist_record(rows[v > 10 * NS_PER_MS && n > 2 ? 2 : next++ % n], v, 1);
+}
+
+static struct result_latency in_short(const struct hist *h)
+{
+    return (struct result_latency){.count = hist_count(h),
+                                   .min = hist_min(h),
+                                   .mean = (uint64_t)hist_mean_exact(h),
+                                   .p50 = hist_value_at_percentile(h, 50),
+                                   .p99 = hist_value_at_percentile(h, 99),
+                                   .max = hist_max(h)};
+}
+
+static void fill_timeline(struct result *r)
+{
+    static const enum hist_kind kinds[] = {HIST_CORRECTED, HIST_UNCORRECTED};
+    size_t n = r->n_intervals;
+    struct hist **rows = mem_calloc(2 * n + 1, sizeof(struct hist *));
+    for (size_t i = 0; i < 2 * n; i++)
+        rows[i] = hist_new_default();
+    for (size_t k = 0; k < 2 && n > 0; k++) {
+        struct hist *all = snapshot_hist(r->total, kinds[k]);
+        deal_out(all, n, rows + k * n);
+        hist_free(all);
+    }
+    r->blocks = blocks_new();
+    for (size_t i = 0; i < n; i++) {
+        struct result_interval *row = &r->intervals[i];
+        row->corrected = in_short(rows[i]);
+        row->uncorrected = in_short(rows[n + i]);
+        row->slots = 1;
+        struct merge_view v = {.row = row, .corrected = rows[i], .uncorrected = rows[n + i]};
+        blocks_add(r->blocks, &v);
+    }
+    for (size_t i = 0; i < 2 * n; i++)
+        hist_free(rows[i]);
+    mem_free(rows);
+}
+
 void report_fixture_finish(struct report_fixture *f)
 {
     for (size_t i = 0; i < 2; i++)
         add_agent(f->r, &f->r->agents[i]);
+    fill_timeline(f->r);
     verdict_eval(f->r);
 }
 
