@@ -8,6 +8,7 @@
 #include "controller/report/figures.h"
 #include "controller/report/report.h"
 #include "controller/report/text.h"
+#include "controller/report/timeline.h"
 #include "controller/run/confidence.h"
 
 #define ERRORS_SHOWN         5
@@ -171,7 +172,7 @@ static void note_confidence(const struct latency_table *l)
                        "see bursts)");
     else
         text_item(&f, "", "95 %% CI: by %zu parts of %s%s", l->parts,
-                  units_format_duration(l->part_ns - l->part_ns % NS_PER_MS, length),
+                  units_format_duration(timeline_rounded(l->part_ns), length),
                   l->first[0].method == CONFIDENCE_SHORT_BLOCKS ? " (a short run: a rough one)"
                                                                 : "");
     const char *glue = "; ";

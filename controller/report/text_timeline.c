@@ -16,9 +16,8 @@
 static const char *window(const struct result_interval *row, char text[2 * UNITS_TEXT])
 {
     char from[UNITS_TEXT], to[UNITS_TEXT];
-    uint64_t to_ns = row->to_ns - row->to_ns % NS_PER_MS; /* the end of the last one is odd */
     snprintf(text, 2 * UNITS_TEXT, "%s-%s", units_format_duration(row->from_ns, from),
-             units_format_duration(to_ns > row->from_ns ? to_ns : row->to_ns, to));
+             units_format_duration(timeline_rounded(row->to_ns), to));
     return text;
 }
 
@@ -127,7 +126,7 @@ void text_timeline(FILE *out, const struct result *r, const struct report_option
     if (t.rows > 1 && t.p99_max > 0) {
         text_label(out, "Timeline");
         fprintf(out, "%s to %s", units_format_duration(t.from_ns, from),
-                units_format_duration(t.to_ns - t.to_ns % NS_PER_MS, to));
+                units_format_duration(timeline_rounded(t.to_ns), to));
         if (t.per > 1)
             fprintf(out, ", a column for %s: the worst p99 of its %zu intervals\n",
                     units_format_duration(t.per * t.row_ns, column), t.per);

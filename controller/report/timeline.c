@@ -7,9 +7,10 @@
 
 #include "common/clock.h"
 
-#define LEVELS 8
-#define SLIVER 2    /* a row below half of the first one */
-#define FLAT   1.05 /* largest to least: below it there is nothing to see */
+#define ROUND_NS (10 * NS_PER_MS)
+#define LEVELS   8
+#define SLIVER   2    /* a row below half of the first one */
+#define FLAT     1.05 /* largest to least: below it there is nothing to see */
 
 const struct result_latency *timeline_latency(const struct result *r,
                                               const struct result_interval *row)
@@ -166,6 +167,11 @@ const char *timeline_stages(const struct timeline *t, const struct plan *p,
         at = column + (size_t)len;
     }
     return text;
+}
+
+uint64_t timeline_rounded(uint64_t ns)
+{
+    return ns < ROUND_NS ? ns : (ns + ROUND_NS / 2) / ROUND_NS * ROUND_NS;
 }
 
 bool timeline_stalled(const struct result *r, const struct result_interval *row)

@@ -44,6 +44,8 @@ const char *timeline_rate(const struct timeline *t, bool unicode, char text[TIME
 /* Numbers from 1 of the stages where they begin, as many as have room; "" = there are no stages. */
 const char *timeline_stages(const struct timeline *t, const struct plan *p,
                             char text[TIMELINE_TEXT]);
+/* Instants of a run are a little beside what was planned: to 10 ms, where there is as much. */
+uint64_t timeline_rounded(uint64_t ns);
 /* Was a stall of the target under way in the row? */
 bool timeline_stalled(const struct result *r, const struct result_interval *row);
 

@@ -19,6 +19,7 @@
 #define P99_RATIO   0.8
 #define RANKED_MIN  20
 #define RHO_BOUND   0.5
+#define RHO_OF_FEW  0.7 /* to name what it was */
 #define ONE_LARGEST 1e-12
 
 struct half {
@@ -196,10 +197,8 @@ static void rank(struct stationarity *s, const struct result *r)
         backlog[n++] = (double)row->backlog;
     }
     s->ranked = n >= RANKED_MIN;
-    if (s->ranked) {
-        s->rho_p50 = stationarity_rank_correlation(p50, n);
-        s->rho_backlog = stationarity_rank_correlation(backlog, n);
-    }
+    s->rho_p50 = stationarity_rank_correlation(p50, n);
+    s->rho_backlog = stationarity_rank_correlation(backlog, n);
     mem_free(p50);
     mem_free(backlog);
 }
@@ -272,7 +271,7 @@ const char *stationarity_say(const struct stationarity *s, char text[STATIONARIT
     const struct stationarity_change *c = s->p50.large ? &s->p50 : &s->p99;
     char first[UNITS_TEXT], second[UNITS_TEXT];
     const char *why = c->ratio < 1 ? "the target was still warming up"
-                      : s->ranked && s->rho_backlog > RHO_BOUND
+                      : s->rho_backlog > (s->ranked ? RHO_BOUND : RHO_OF_FEW)
                           ? "a backlog grows, and the latencies with the length of the run"
                           : "the target degrades, or had not settled yet";
     snprintf(text, STATIONARITY_WARNING,

@@ -32,7 +32,7 @@ struct stationarity {
     uint64_t split_ns;    /* where the second half begins, after t0 */
     struct stationarity_change p50, p99;
     double distance, critical;   /* largest gap of the two distributions, and with 95 % at most */
-    bool ranked;                 /* there were intervals enough for the two below */
+    bool ranked;                 /* intervals enough for the two below to be significant */
     double rho_p50, rho_backlog; /* rank correlation with time (Spearman), -1 .. 1 */
 };
 

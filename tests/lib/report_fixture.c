@@ -156,6 +156,29 @@ void report_fixture_finish(struct report_fixture *f)
     verdict_eval(f->r);
 }
 
+void report_fixture_groups(struct report_fixture *f)
+{
+    struct result *r = f->r;
+    r->every_ns = 2 * NS_PER_SEC;
+    r->n_groups = (r->n_intervals + 1) / 2;
+    r->groups = mem_calloc(r->n_groups + 1, sizeof *r->groups);
+    for (size_t i = 0; i < r->n_intervals; i++) {
+        const struct result_interval *row = &r->intervals[i];
+        struct result_interval *g = &r->groups[i / 2];
+        if (i % 2 == 0) {
+            *g = *row;
+            continue;
+        }
+        g->to_ns = row->to_ns;
+        g->sent += row->sent;
+        g->completed += row->completed;
+        g->errors += row->errors;
+        g->slots += row->slots;
+        g->corrected.count += row->corrected.count;
+        g->uncorrected.count += row->uncorrected.count;
+    }
+}
+
 void report_fixture_errors(struct report_fixture *f)
 {
     static const char *const texts[] = {"timeout: no complete response within 2s",

@@ -37,6 +37,8 @@ void report_fixture_from_send(struct report_fixture *f);
 void report_fixture_given(struct report_fixture *f);
 /* Adds up the agents and evaluates the verdict. */
 void report_fixture_finish(struct report_fixture *f);
+/* --every 2s; after report_fixture_finish. */
+void report_fixture_groups(struct report_fixture *f);
 /* The whole report; the caller frees it. */
 char *report_render(const struct report_format *format, const struct result *r, bool verbose,
                     bool spectrum);

@@ -213,6 +213,28 @@ START_TEST(test_text_of_a_warmup)
 END_TEST
 
 /* --closed-loop with a rate: due times, but one clock. */
+START_TEST(test_text_of_a_timeline_in_groups)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 500);
+    report_fixture_stalls(&f);
+    report_fixture_finish(&f);
+    report_fixture_groups(&f);
+    f.r->intervals[2].agents_reporting = f.r->groups[1].agents_reporting = 1;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    struct report_options o = {.unicode = true, .colour = true};
+    ck_assert_int_eq(report_text.write(f.r, &o, out), ERR_OK);
+    fclose(out);
+    check_lines(text);
+    ck_assert_ptr_null(strstr(text, "\033")); /* not on a terminal */
+    check_golden(text, "every.txt");
+    free(text);
+    result_free(f.r);
+}
+END_TEST
+
 START_TEST(test_text_from_the_send)
 {
     struct report_fixture f;
@@ -392,6 +414,7 @@ int main(void)
     tcase_add_test(t, test_text_of_a_closed_loop_with_spectrum);
     tcase_add_test(t, test_text_of_stages_and_requests);
     tcase_add_test(t, test_text_of_a_warmup);
+    tcase_add_test(t, test_text_of_a_timeline_in_groups);
     tcase_add_test(t, test_text_from_the_send);
     tcase_add_test(t, test_text_of_dropped_requests);
     tcase_add_test(t, test_text_of_many_requests);

@@ -150,6 +150,8 @@ START_TEST(test_json_matches_its_schema)
         }
         snprintf(f.r->agents[1].name, sizeof f.r->agents[1].name, "b\xff\"\n");
         report_fixture_finish(&f);
+        if (variant % 2 == 0)
+            report_fixture_groups(&f);
         json_t *report = report_of(&f);
         check_schema(schema, schema, report, "report");
         json_decref(report);
@@ -187,6 +189,38 @@ START_TEST(test_json_says_what_is_known)
 END_TEST
 
 /* What the workers used up, and null for one that never ran. */
+/* The keys are those of the percentiles, and what has too few samples says so in both places. */
+START_TEST(test_json_says_how_far_it_can_be_trusted)
+{
+    struct report_fixture f;
+    report_fixture(&f, 3000, 500);
+    report_fixture_finish(&f);
+    report_fixture_groups(&f);
+    json_t *o = report_of(&f);
+    const json_t *l = json_object_get(json_object_get(o, "latency"), "corrected");
+    const json_t *all = json_object_get(l, "confidence"), *one = json_object_get(all, "50");
+    ck_assert_uint_eq(json_object_size(all), json_object_size(json_object_get(l, "percentiles")));
+    ck_assert_str_eq(json_string_value(json_object_get(one, "method")), "short-blocks");
+    ck_assert_int_le(number(one, "lo", NULL, NULL, NULL),
+                     number(l, "percentiles", "50", NULL, NULL));
+    ck_assert_int_ge(number(one, "hi", NULL, NULL, NULL),
+                     number(l, "percentiles", "50", NULL, NULL));
+    one = json_object_get(all, "99");
+    ck_assert_double_gt(json_real_value(json_object_get(one, "deff")), 10);
+    ck_assert_double_lt(json_real_value(json_object_get(one, "tail_events")), 2);
+    ck_assert(json_is_false(json_object_get(one, "supported")));
+    ck_assert(json_is_null(json_object_get(one, "hi")));
+    const json_t *agent = json_array_get(json_object_get(o, "agents"), 0);
+    l = json_object_get(json_object_get(agent, "latency"), "corrected");
+    ck_assert_ptr_null(json_object_get(l, "confidence"));
+    ck_assert(json_is_false(json_object_get(json_object_get(o, "stationarity"), "tested")));
+    ck_assert_uint_eq(json_array_size(json_object_get(o, "groups")), 3);
+    ck_assert_int_eq(number(o, "every_ns", NULL, NULL, NULL), 2000000000);
+    json_decref(o);
+    result_free(f.r);
+}
+END_TEST
+
 START_TEST(test_json_tells_the_agents_health)
 {
     struct report_fixture f;
@@ -297,6 +331,7 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_add_test(t, test_json_matches_its_schema);
     tcase_add_test(t, test_json_says_what_is_known);
+    tcase_add_test(t, test_json_says_how_far_it_can_be_trusted);
     tcase_add_test(t, test_json_tells_the_agents_health);
     tcase_add_test(t, test_json_has_the_warmup_apart);
     tcase_add_test(t, test_json_has_stages_and_requests);
