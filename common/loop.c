@@ -414,3 +414,17 @@ enum err loop_signal(struct loop *l, int signo, loop_signal_fn fn, void *arg)
     SLIST_INSERT_HEAD(&l->signals, s, link);
     return ERR_OK;
 }
+
+void loop_signal_forget(struct loop *l, const void *arg)
+{
+    struct loop_signal *s = SLIST_FIRST(&l->signals);
+    while (s != NULL) {
+        struct loop_signal *next = SLIST_NEXT(s, link);
+        if (s->arg == arg) {
+            SLIST_REMOVE(&l->signals, s, loop_signal, link);
+            event_free(s->event);
+            mem_free(s);
+        }
+        s = next;
+    }
+}

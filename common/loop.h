@@ -60,5 +60,7 @@ void loop_timer_free(struct loop_timer *t); /* NULL is fine */
  * own signals. Freed with loop_free. */
 typedef void (*loop_signal_fn)(int signo, void *arg);
 enum err loop_signal(struct loop *l, int signo, loop_signal_fn fn, void *arg) MUST_CHECK;
+/* Takes back what was asked for with this `arg`: its owner goes before the loop does. */
+void loop_signal_forget(struct loop *l, const void *arg);
 
 #endif

@@ -229,6 +229,23 @@ START_TEST(test_signals_reach_the_loop)
 }
 END_TEST
 
+/* The signal is still taken for whoever else asked. */
+START_TEST(test_forgotten_signals)
+{
+    struct signals gone = {.loop = open_loop()}, s = {.loop = gone.loop};
+    ck_assert_int_eq(loop_signal(s.loop, SIGUSR1, got_signal, &gone), ERR_OK);
+    ck_assert_int_eq(loop_signal(s.loop, SIGUSR1, got_signal, &s), ERR_OK);
+    ck_assert_int_eq(loop_signal(s.loop, SIGUSR2, got_signal, &s), ERR_OK);
+    loop_signal_forget(s.loop, &gone);
+    kill(getpid(), SIGUSR1);
+    kill(getpid(), SIGUSR2);
+    loop_run(s.loop);
+    ck_assert_int_eq(gone.seen[0], 0);
+    ck_assert_int_eq(s.seen[0], 1);
+    loop_free(s.loop);
+}
+END_TEST
+
 /* A base as libevent opens it by default fails both checks, so they can tell the difference. */
 START_TEST(test_imprecise_base_is_seen)
 {
@@ -295,6 +312,7 @@ int main(void)
     tcase_add_test(t, test_stop_before_run_is_not_lost);
     tcase_add_loop_test(t, test_turn_without_block_returns, 0, KINDS);
     tcase_add_test(t, test_signals_reach_the_loop);
+    tcase_add_test(t, test_forgotten_signals);
     tcase_add_test(t, test_imprecise_base_is_seen);
     tcase_add_test(t, test_few_descriptors);
     tcase_add_test(t, test_environment_cannot_change_the_backend);
