@@ -57,8 +57,10 @@ struct observer_kind {
     void (*close)(void *self);
 };
 
+extern const struct observer_kind observe_live;
 extern const struct observer_kind observe_lines;
 extern const struct observer_kind observe_store;
+extern const struct observer_kind observe_metrics;
 
 struct observers;
 

@@ -2,7 +2,12 @@
 #include "common/mem.h"
 #include "controller/cmd/observer.h"
 
-static const struct observer_kind *const kinds[] = {&observe_lines, &observe_store};
+static const struct observer_kind *const kinds[] = {
+    &observe_live, /* first: it shows the others' notes */
+    &observe_lines,
+    &observe_metrics,
+    &observe_store,
+};
 
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -72,7 +77,9 @@ bool observers_finish(struct observers *o, const struct result *r)
 void observers_close(struct observers *o)
 {
     for (size_t i = 0; o != NULL && i < KINDS; i++)
-        if (o->self[i] != NULL)
+        if (o->self[i] != NULL) {
             kinds[i]->close(o->self[i]);
+            o->self[i] = NULL; /* the next one may have something to say */
+        }
     mem_free(o);
 }

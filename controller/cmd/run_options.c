@@ -15,6 +15,7 @@
 #include "common/option_file.h"
 #include "common/redact.h"
 #include "common/xdg.h"
+#include "controller/cmd/http_serve.h"
 #include "controller/cmd/local_agents.h"
 #include "controller/cmd/run_again.h"
 #include "controller/cmd/run_requests.h"
@@ -497,6 +498,14 @@ static enum err load_objectives(struct run_options *o, struct errmsg *msg)
     return e;
 }
 
+static enum err check_metrics(const char *where, struct errmsg *msg)
+{
+    struct sockaddr_storage address;
+    struct errmsg why;
+    enum err e = where == NULL ? ERR_OK : http_serve_address(where, &address, &why);
+    return e == ERR_OK ? e : errmsg_set(msg, e, "--metrics %s", why.text);
+}
+
 /* --debug-request: the first of them, and nothing is kept of it. */
 static enum err only_one_agent(struct run_options *o, struct inventory *inv, struct errmsg *msg)
 {
@@ -539,6 +548,8 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
         e = load_conditions(o, msg);
     if (e == ERR_OK)
         e = load_objectives(o, msg);
+    if (e == ERR_OK)
+        e = check_metrics(o->results.metrics, msg);
     if (e == ERR_OK)
         e = run_options_outputs(o, msg);
     if (e == ERR_OK)
