@@ -31,14 +31,15 @@ struct live_observer {
     bool over;    /* the run is: nothing more is drawn */
 };
 
-/* Lines are one column shorter than the terminal: what a terminal does with a full line differs. */
+/* Lines are one column shorter than the terminal: what erasing does at the end of a full line
+ * differs. */
 static void render(struct live_observer *l, size_t *width, size_t *height)
 {
     const struct observer_run *run = l->run;
     terminal_size(STDERR_FILENO, width, height);
     if (run->coordinator != NULL)
         progress_look(l->progress, run->coordinator, run->inventory, clock_mono_ns());
-    l->options.width = *width > 1 ? *width - 1 : 1;
+    l->options.width = *width - 1;
     l->options.height = screen_room(*height);
     live_render(l->progress, &l->options, &l->frame);
 }

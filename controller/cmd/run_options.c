@@ -498,10 +498,11 @@ static enum err load_objectives(struct run_options *o, struct errmsg *msg)
     return e;
 }
 
-static enum err check_metrics(const char *where, struct errmsg *msg)
+enum err run_options_metrics(const struct run_options *o, struct errmsg *msg)
 {
     struct sockaddr_storage address;
     struct errmsg why;
+    const char *where = o->results.metrics;
     enum err e = where == NULL ? ERR_OK : http_serve_address(where, &address, &why);
     return e == ERR_OK ? e : errmsg_set(msg, e, "--metrics %s", why.text);
 }
@@ -549,7 +550,7 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
     if (e == ERR_OK)
         e = load_objectives(o, msg);
     if (e == ERR_OK)
-        e = check_metrics(o->results.metrics, msg);
+        e = run_options_metrics(o, msg);
     if (e == ERR_OK)
         e = run_options_outputs(o, msg);
     if (e == ERR_OK)

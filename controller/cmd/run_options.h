@@ -59,6 +59,8 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
                            struct inventory *inv, struct errmsg *msg) MUST_CHECK;
 /* Can every --output be written? */
 enum err run_options_outputs(const struct run_options *o, struct errmsg *msg) MUST_CHECK;
+/* Is --metrics an address of this machine? */
+enum err run_options_metrics(const struct run_options *o, struct errmsg *msg) MUST_CHECK;
 /* The agents that --agents names, those of groups ("@lab", "@all") from the inventory file. */
 enum err run_options_agents(const struct run_options *o, struct inventory *inv,
                             struct errmsg *msg) MUST_CHECK;
