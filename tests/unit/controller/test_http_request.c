@@ -19,6 +19,7 @@ static const struct {
     {"GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400},
     {"GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403},
     {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\n\r\n", 403},
+    {"GET /metrics HTTP/1.1\r\nHost: 10.0.0.1:9464\r\n\r\n", 403},
     {"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:x\r\n\r\n", 403},
     {"GET /metrics HTTP/1.1\r\nHost: [::1]x\r\n\r\n", 403},
     {"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n", 403},

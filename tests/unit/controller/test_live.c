@@ -219,6 +219,25 @@ START_TEST(test_before)
 }
 END_TEST
 
+/* A figure is whole or not there. */
+START_TEST(test_no_figure_is_cut)
+{
+    p->n_agents = 3;
+    p->snapshots = 1;
+    p->total.sent = p->total.completed = 123456789;
+    p->total.timeouts = 1234;
+    p->last = (struct progress_window){.to_ns = NS_PER_SEC, .completed = 98765};
+    p->last.corrected = (struct result_latency){.count = 9, .p50 = 123456, .p99 = 98765432};
+    for (size_t i = 0; i < 3; i++)
+        p->agents[i].sent = p->agents[i].backlog = 1234567;
+    progress_settle(p, 1000, 1000 + 12 * NS_PER_SEC);
+    for (size_t width = 24; width < 140; width++) {
+        show(width, 40);
+        ck_assert_msg(!shows("~"), "at %zu columns", width);
+    }
+}
+END_TEST
+
 /* Twice a second with as many agents as a run may have: it must not be felt. */
 START_TEST(test_cost)
 {
@@ -242,6 +261,7 @@ int main(void)
     tcase_add_test(t, test_any);
     tcase_add_test(t, test_troubled_first);
     tcase_add_test(t, test_before);
+    tcase_add_test(t, test_no_figure_is_cut);
     tcase_add_test(t, test_cost);
     suite_add_tcase(s, t);
     return check_main(s);
