@@ -79,6 +79,7 @@ struct client_result {
     uint64_t first_byte_ns; /* the first byte of the response was read */
     uint64_t receive_ns; /* read - arrival in the kernel (SO_TIMESTAMPNS); UINT64_MAX = unknown */
     uint32_t attempts;   /* 1, or 2 after a retry on a fresh connection */
+    uint64_t bytes;      /* of the response: what came of its head and body */
 };
 
 /* What happened on a connection, counted by the recorder. */

@@ -86,6 +86,8 @@ void slot_report(struct slot *s, struct client_result *r)
     r->sent_ns = s->sent_ns;
     r->handed_ns = s->handed_ns;
     r->attempts = s->attempts;
+    if (s->handed_ns != 0)
+        r->bytes = s->response.head_bytes + s->response.body_bytes;
     if (s->client->env.rules.debug)
         slot_debug(s);
     slot_move(s, SLOT_SETTLING);

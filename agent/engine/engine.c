@@ -75,6 +75,21 @@ static void note_limit(struct engine *e, uint64_t due_ns, uint64_t now_ns)
         recorder_limit(e->cfg.recorder, e->own_row, now_ns - from_ns);
 }
 
+/* Of the ways not to be sent. */
+static const row_walk_fn unsent[DUMP_OUTCOMES] = {
+    [DUMP_UNSENT_NO_CONNECTION] = recorder_unsent_no_connection,
+    [DUMP_UNSENT_STOPPED] = recorder_unsent_stopped,
+    [DUMP_UNSENT_DROPPED] = recorder_unsent_dropped,
+};
+
+static void give_up(struct engine *e, struct pacer_range slots, uint64_t now_ns,
+                    enum dump_outcome why)
+{
+    row_walk(e->cfg.recorder, &e->pacer, slots, now_ns, unsent[why]);
+    if (e->cfg.dump != NULL)
+        dump_ring_unsent(e->cfg.dump, &e->pacer, slots, why);
+}
+
 /* A slot's class depends on how many connections were idle UNTIL now: the one whose becoming free
  * brings us here was not, and one that was lost meanwhile is of no use. */
 static void look(struct engine *e, uint64_t now_ns)
@@ -89,8 +104,7 @@ static void look(struct engine *e, uint64_t now_ns)
     else if (!e->pacer.closed) /* those of a closed loop are told of when they are sent */
         row_walk_due(e->cfg.recorder, &e->pacer, n);
     if (e->pacer.drop)
-        row_walk(e->cfg.recorder, &e->pacer, pacer_shed(&e->pacer), now_ns,
-                 recorder_unsent_dropped);
+        give_up(e, pacer_shed(&e->pacer), now_ns, DUMP_UNSENT_DROPPED);
 }
 
 static inline void note_due(struct engine *e, uint64_t now_ns)
@@ -157,6 +171,8 @@ static void on_done(void *arg, const struct client_result *r)
         return;
     catch_up(e, r->done_ns);
     recorder_result(e->cfg.recorder, row_of(e, r->tag, r->due_ns), r);
+    if (e->cfg.dump != NULL)
+        dump_ring_result(e->cfg.dump, r);
 }
 
 static void on_ready(void *arg, uint64_t now_ns)
@@ -327,12 +343,15 @@ static void finish(struct engine *e, uint64_t now_ns)
 
 /* Closes the schedule: what is due and not sent stays so, and nothing that a quantum held back is
  * forgotten. */
-static void begin_drain(struct engine *e, uint64_t now_ns, uint64_t drain_ns, row_walk_fn unsent)
+static void begin_drain(struct engine *e, uint64_t now_ns, uint64_t drain_ns, enum dump_outcome why)
 {
     pacer_exact(&e->pacer);
     catch_up(e, now_ns);
     engine_collect(e, now_ns);
-    row_walk(e->cfg.recorder, &e->pacer, pacer_close(&e->pacer), now_ns, unsent);
+    struct pacer_range rest = pacer_close(&e->pacer);
+    row_walk(e->cfg.recorder, &e->pacer, rest, now_ns, unsent[why]);
+    if (e->cfg.dump != NULL)
+        dump_ring_rest(e->cfg.dump, &e->pacer, rest, why);
     e->drained_ns = clock_add(now_ns, drain_ns);
     sm_move(&e->phase, ENGINE_DRAINING);
 }
@@ -357,7 +376,7 @@ static void step_sending(struct engine *e, uint64_t now_ns)
     dispatch(e, now_ns, e->cfg.now == NULL);
     /* A fresh stamp: the last request was sent after now_ns and has its whole timeout. */
     if (pacer_exhausted(&e->pacer) || now_ns >= e->give_up_ns)
-        begin_drain(e, stamp(e, now_ns), e->cfg.timeout_ns, recorder_unsent_no_connection);
+        begin_drain(e, stamp(e, now_ns), e->cfg.timeout_ns, DUMP_UNSENT_NO_CONNECTION);
 }
 
 static void step_draining(struct engine *e, uint64_t now_ns)
@@ -458,7 +477,7 @@ void engine_stop(struct engine *e, uint64_t now_ns, uint64_t drain_ns)
     if (in_phase(e, ENGINE_WAITING))
         step_waiting(e, now_ns); /* t0 may have come without a pump */
     if (in_phase(e, ENGINE_SENDING)) {
-        begin_drain(e, now_ns, drain_ns, recorder_unsent_stopped);
+        begin_drain(e, now_ns, drain_ns, DUMP_UNSENT_STOPPED);
     } else if (!in_phase(e, ENGINE_DRAINING)) {
         finish(e, now_ns);
         return;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/client/client.h"
+#include "agent/engine/dump_ring.h"
 #include "agent/engine/recorder.h"
 #include "proto/schedule.h"
 
@@ -38,6 +39,7 @@ struct engine_config {
     const struct client_ops *ops;
     struct client_env env; /* done, ready, fault, arg are filled in by the engine */
     struct recorder *recorder;
+    struct dump_ring *dump; /* gets a record of each request; NULL = nobody wants them */
     uint64_t timeout_ns;
     uint64_t quantum_ns; /* dispatch quantum, see pacer.h; at most timeout_ns; 0 = none */
     bool drop;           /* a request that finds no idle connection is never sent */

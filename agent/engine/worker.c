@@ -369,6 +369,7 @@ static enum err build(struct worker *w, struct errmsg *msg)
                                        .rules = cfg->rules,
                                        .connections = cfg->connections},
                                .recorder = w->recorder,
+                               .dump = cfg->dump,
                                .timeout_ns = cfg->timeout_ns,
                                .quantum_ns = cfg->quantum_ns,
                                .drop = cfg->drop,

@@ -39,6 +39,7 @@ struct worker_config {
     uint64_t send_limit_ns;  /* nothing is sent later than this after t0, by the worker's own clock;
                                 0 = no limit */
     struct mailbox *reports; /* to the main loop */
+    struct dump_ring *dump;  /* outlives the worker; NULL = see engine.h */
 };
 
 /* Letters in `reports` (letter.kind). A struct part is returned with worker_give. */

@@ -9,9 +9,31 @@
 #include "tests/lib/check_main.h"
 #include "tests/lib/client_tap.h"
 
+#define RING 4096u
+#define REST (1u << 20) /* rows of what was never sent that are looked at one by one */
+
+/* Reads what the ring has now, at most `most`. */
+static void drain(struct rig *r, uint64_t most)
+{
+    const struct dump_record *d;
+    for (; most > 0 && (d = dump_ring_peek(r->dump)) != NULL; most--) {
+        enum dump_outcome o = (enum dump_outcome)d->outcome;
+        CHECK_MUST(d->due_ns >= RIG_T0 && (d->sent_ns != 0) == dump_was_sent(o));
+        r->dumped[o]++;
+        if (dump_was_completed(o)) {
+            r->dumped_corrected += d->done_ns - d->due_ns;
+            r->dumped_uncorrected += d->done_ns - d->sent_ns;
+        }
+        if (d->index < r->capacity && ++r->dumped_index[d->index] > 1)
+            ck_abort_msg("two rows of request %" PRIu64, d->index);
+        dump_ring_next(r->dump);
+    }
+}
+
 static void on_submitted(void *arg, uint64_t tag, uint64_t due_ns, uint64_t sent_ns)
 {
     struct rig *r = arg;
+    drain(r, RING);
     CHECK_MUST(engine_phase(r->engine) == ENGINE_SENDING);
     if (r->drop ? tag < r->next : tag != r->next)
         ck_abort_msg("request %" PRIu64 " sent instead of %" PRIu64, tag, r->next);
@@ -31,6 +53,7 @@ static void on_submitted(void *arg, uint64_t tag, uint64_t due_ns, uint64_t sent
 static void on_result(void *arg, const struct client_result *res)
 {
     struct rig *r = arg;
+    drain(r, RING);
     CHECK_MUST(engine_phase(r->engine) != ENGINE_ENDED);
     CHECK_MUST(res->tag < r->next);
     CHECK_MUST(res->done_ns >= res->sent_ns);
@@ -60,6 +83,7 @@ struct rig *rig_new(const struct rig_config *cfg)
     ec.ops = &r->ops;
     ec.recorder = r->recorder =
         recorder_new(0, cfg->series != NULL ? cfg->series : series_map_one());
+    ec.dump = r->dump = dump_ring_new(RING);
     ec.env.connections = cfg->connections;
     enum err e =
         cfg->plan != NULL
@@ -70,6 +94,7 @@ struct rig *rig_new(const struct rig_config *cfg)
     r->closed = schedule_is_closed(&ec.schedule);
     r->capacity = cfg->capacity;
     r->requests = mem_calloc(cfg->capacity, sizeof *r->requests);
+    r->dumped_index = mem_calloc(cfg->capacity, 1);
     for (uint64_t i = 0; i < cfg->capacity; i++)
         r->requests[i] = (struct rig_request){UINT64_MAX, UINT64_MAX, UINT64_MAX, OUTCOMES};
     struct client_null_hooks hooks = {r, on_submitted, cfg->reconnect_ns};
@@ -157,6 +182,36 @@ static void check_row(const struct rig *r, uint32_t row)
     ck_assert_uint_eq(q->uncorrected.total, c->completed);
 }
 
+/* One row for each request that was due, and the figures of the rows are those of the counters. */
+static void check_dump(struct rig *r)
+{
+    uint64_t rows = 0;
+    struct counters c = rig_counters(r);
+    drain(r, REST);
+    dump_ring_drop(r->dump);
+    uint64_t dropped = dump_ring_dropped(r->dump);
+    for (size_t o = 0; o < DUMP_OUTCOMES; o++)
+        rows += r->dumped[o];
+    ck_assert_uint_eq(rows + dropped, c.scheduled);
+    if (dropped > 0)
+        return;
+    ck_assert_uint_eq(r->dumped[DUMP_OK], c.ok);
+    ck_assert_uint_eq(r->dumped[DUMP_HTTP_ERROR], c.http_errors);
+    ck_assert_uint_eq(r->dumped[DUMP_TIMEOUT], c.timeouts);
+    ck_assert_uint_eq(r->dumped[DUMP_UNFINISHED], c.unfinished);
+    ck_assert_uint_eq(r->dumped[DUMP_UNSENT_NO_CONNECTION], c.unsent_no_connection);
+    ck_assert_uint_eq(r->dumped[DUMP_UNSENT_STOPPED], c.unsent_stopped);
+    ck_assert_uint_eq(r->dumped[DUMP_UNSENT_DROPPED], c.unsent_dropped);
+    uint64_t corrected_sum = 0, uncorrected_sum = 0;
+    for (uint32_t i = 0; i < r->part->series->n; i++) {
+        corrected_sum += (uint64_t)r->part->rows[i].corrected.sum;
+        uncorrected_sum += (uint64_t)r->part->rows[i].uncorrected.sum;
+    }
+    ck_assert_uint_eq(uncorrected_sum, r->dumped_uncorrected);
+    if (!r->closed && !r->from_send)
+        ck_assert_uint_eq(corrected_sum, r->dumped_corrected);
+}
+
 void rig_close(struct rig *r)
 {
     ck_assert_int_eq(engine_phase(r->engine), ENGINE_ENDED);
@@ -177,6 +232,7 @@ void rig_close(struct rig *r)
     ck_assert_uint_eq(p->hists[HIST_SEND_LAG].total, prompt);
     if (r->next <= r->capacity)
         check_followed(r);
+    check_dump(r);
 }
 
 void rig_free(struct rig *r)
@@ -184,6 +240,8 @@ void rig_free(struct rig *r)
     client_tap_watch(engine_client(r->engine), NULL, NULL);
     engine_free(r->engine);
     recorder_free(r->recorder);
+    dump_ring_free(r->dump);
+    mem_free(r->dumped_index);
     mem_free(r->requests);
     mem_free(r);
 }

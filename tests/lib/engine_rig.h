@@ -35,6 +35,10 @@ struct rig {
     uint64_t next;       /* requests below are sent or dropped */
     uint64_t sent, done; /* counted at the client */
     uint64_t last_sent_ns;
+    struct dump_ring *dump; /* what it says is held against the counters */
+    uint64_t dumped[DUMP_OUTCOMES];
+    uint64_t dumped_corrected, dumped_uncorrected;                 /* sums, ns */
+    uint8_t *dumped_index;                                         /* up to capacity: how often */
     void (*answer)(struct rig *r, uint64_t tag, uint64_t sent_ns); /* NULL = never */
     void *arg;                                                     /* the test's */
 };
