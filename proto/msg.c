@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "proto/dump.h"
+
 #define REQUIRED true
 #define OPTIONAL false
 
@@ -37,7 +39,7 @@ static const struct wire_field welcome_fields[] = {
     U32(11, msg_welcome, insecure, OPTIONAL),   STR(12, msg_welcome, policy, OPTIONAL),
     U32(13, msg_welcome, ports, OPTIONAL),      STR(14, msg_welcome, run, OPTIONAL),
     U64(15, msg_welcome, last_seq, OPTIONAL),   U64(16, msg_welcome, at_ns, OPTIONAL),
-    U64(17, msg_welcome, started_ns, OPTIONAL),
+    U64(17, msg_welcome, started_ns, OPTIONAL), U32(18, msg_welcome, abilities, OPTIONAL),
 };
 
 static const struct wire_field refuse_fields[] = {
@@ -125,6 +127,7 @@ static const struct wire_field final_fields[] = {
     U64(1, msg_final, last_seq, REQUIRED),   U32(2, msg_final, reason, REQUIRED),
     U64(3, msg_final, started_ns, OPTIONAL), U64(4, msg_final, ended_ns, OPTIONAL),
     STR(5, msg_final, text, OPTIONAL),       BLOB(6, msg_final, data, REQUIRED),
+    U64(7, msg_final, rows, OPTIONAL),       U64(8, msg_final, rows_dropped, OPTIONAL),
 };
 
 static const struct wire_field bye_fields[] = {
@@ -170,6 +173,13 @@ static const struct wire_field reshared_fields[] = {
     STR(2, msg_reshared, problem, OPTIONAL),
 };
 
+static const struct wire_field requests_fields[] = {
+    U64(1, msg_requests, first, REQUIRED),
+    U64(2, msg_requests, dropped, REQUIRED),
+    U32(3, msg_requests, n, REQUIRED),
+    SIZED(4, WIRE_BLOB, msg_requests, data, DUMP_BYTES_MAX, REQUIRED),
+};
+
 struct message {
     enum msg_type type;
     const char *name;
@@ -209,6 +219,7 @@ static const struct message messages[] = {
     MESSAGE(HALT, halt),
     MESSAGE(RESHARE, reshare),
     MESSAGE(RESHARED, reshared),
+    MESSAGE(REQUESTS, requests),
 };
 
 #define N_MESSAGES (sizeof messages / sizeof messages[0])

@@ -45,7 +45,8 @@ enum msg_type {
     MSG_HALT = 21,       /* C>A  whoever holds the agent: end the run; answered by INFO */
     MSG_RESHARE = 22,    /* C>A  from this index on, own another part of the schedule */
     MSG_RESHARED = 23,   /* A>C  done, or what is not taken over and why */
-    MSG_TYPE_MAX = 23
+    MSG_REQUESTS = 24,   /* A>C  single requests, where the plan asks for them; never sent again */
+    MSG_TYPE_MAX = 24
 };
 
 enum refuse_code {
@@ -81,6 +82,9 @@ enum info_target {
     INFO_TARGETS
 };
 
+/* What an agent can do that its version does not say: bits of msg_welcome.abilities. */
+#define ABILITY_REQUESTS 1u /* it knows a plan that asks for REQUESTS */
+
 enum end_reason {
     END_FINISHED = 1, /* the schedule is done */
     END_STOPPED = 2,  /* STOP, or somebody's HALT: all of the run is meant */
@@ -115,6 +119,7 @@ struct msg_welcome {
     char run[2 * MSG_ID_LEN + 1]; /* hex; "" = no run. The rest belongs to it */
     uint64_t last_seq;            /* of the snapshots made so far */
     uint64_t at_ns, started_ns;   /* agent's clock; 0 = not armed, not started */
+    uint32_t abilities;           /* ABILITY_ bits */
 };
 
 struct msg_refuse {
@@ -210,6 +215,7 @@ struct msg_final {
     uint64_t ended_ns;
     char text[192]; /* END_ERROR: what happened */
     struct wire_blob data;
+    uint64_t rows, rows_dropped; /* REQUESTS: of all the run; 0 = the plan wants none */
 };
 
 struct msg_bye {
@@ -270,6 +276,15 @@ struct msg_reshared {
     char problem[192]; /* "" = all of it is taken over */
 };
 
+/* Rows that were sent before and those that were dropped, for there was no room, tell what is
+ * missing. */
+struct msg_requests {
+    uint64_t first; /* rows of this run in REQUESTS before */
+    uint64_t dropped;
+    uint32_t n;            /* rows in data, >= 1 */
+    struct wire_blob data; /* dump.h */
+};
+
 struct msg {
     enum msg_type type;
     union {
@@ -296,6 +311,7 @@ struct msg {
         struct msg_halt halt;
         struct msg_reshare reshare;
         struct msg_reshared reshared;
+        struct msg_requests requests;
     };
 };
 

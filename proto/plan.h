@@ -125,6 +125,7 @@ struct plan {
     bool closed_loop;         /* with a rate too, latencies are from the send alone */
     uint64_t think_min_ns, think_max_ns; /* of a closed loop, before a connection's next request */
     bool phases;                         /* instants of each request's phases are recorded */
+    bool dump;                           /* agents send a row of each request, see dump.h */
     uint32_t n_stages;                   /* 0 = the rate is constant */
     struct stage stages[PROFILE_STAGES_MAX];
     struct plan_entry *entries; /* owned; NULL = the plan has one request: its own */

@@ -83,6 +83,7 @@ static const struct wire_field scalars[] = {
     LATER(51, WIRE_BOOL, cookies),
     LATER(52, WIRE_BOOL, debug_request),
     LATER(60, WIRE_BOOL, phases),
+    LATER(61, WIRE_BOOL, dump),
 };
 
 #define N_SCALARS (sizeof scalars / sizeof scalars[0])

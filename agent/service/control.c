@@ -46,7 +46,8 @@ static void drop_run(struct control *c)
     c->prepare_error = (struct msg_error){0};
     c->reshared = (struct msg_reshared){0};
     c->reshare_command = 0;
-    c->started_ns = c->ended_ns = c->arm_at_ns = 0;
+    c->started_ns = c->ended_ns = c->arm_at_ns = c->dump_by_ns = 0;
+    c->dump_at_ns = NS_NEVER;
     c->end_text[0] = c->run_id[0] = '\0';
 }
 
@@ -215,6 +216,7 @@ static void on_arm(struct control *c, void *conn, const struct msg *m, uint64_t 
         c->arm_command = a->command;
         c->arm_at_ns = a->at_ns;
         sm_move(&c->sm, AGENT_ARMED);
+        control_dump_begin(c);
         c->cfg.run->arm(c->run, a->at_ns);
     } else if (control_state(c) != AGENT_ARMED || a->command != c->arm_command) {
         control_answer_error(c, a->command, REFUSE_STATE, "the agent is not prepared");
@@ -405,11 +407,14 @@ void control_tick(struct control *c, uint64_t now_ns)
 uint64_t control_deadline(const struct control *c)
 {
     struct msg m;
+    uint64_t at_ns = c->owner.until_ns;
+    if (c->dump_at_ns < at_ns)
+        at_ns = c->dump_at_ns;
     if (c->outbox != NULL && c->owner.conn != NULL && outbox_peek(c->outbox, &m)) {
         uint64_t retry = clock_add(now(c), RETRY_NS);
-        return retry < c->owner.until_ns ? retry : c->owner.until_ns;
+        return retry < at_ns ? retry : at_ns;
     }
-    return c->owner.until_ns;
+    return at_ns;
 }
 
 bool control_shutdown(struct control *c, uint64_t now_ns)
@@ -450,6 +455,7 @@ struct control *control_new(const struct control_config *cfg)
     struct control *c = mem_calloc(1, sizeof *c);
     c->cfg = *cfg;
     c->cfg.env.resolving = resolving_new();
+    c->dump_at_ns = NS_NEVER;
     owner_init(&c->owner);
     sm_init(&c->sm, states, AGENT_STATES, AGENT_IDLE, "control");
     return c;

@@ -20,6 +20,7 @@ void control_welcome(const struct control *c, struct msg_welcome *w)
     w->lease_ms = c->owner.lease_ns / NS_PER_MS;
     w->tested_rate = c->cfg.tested_rate;
     w->insecure = c->cfg.insecure;
+    w->abilities = ABILITY_REQUESTS;
     w->ports = c->cfg.ports;
     memcpy(w->run, c->run_id, sizeof w->run);
     w->last_seq = c->outbox != NULL ? outbox_last_seq(c->outbox) : 0;

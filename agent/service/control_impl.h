@@ -9,7 +9,8 @@
 #include "common/sm.h"
 
 /* What control's own files share, and nobody else includes. control.c decides who may command what,
- * control_run.c deals with the run under way, control_about.c tells of the agent. */
+ * control_run.c deals with the run under way, control_dump.c sends its single requests,
+ * control_about.c tells of the agent. */
 
 struct control {
     struct control_config cfg;
@@ -30,6 +31,8 @@ struct control {
     enum end_reason end_reason;
     char end_text[192];
     struct outbox *outbox; /* snapshots and the final one, until acknowledged */
+    uint64_t dump_at_ns;   /* single requests are looked for then; NS_NEVER = not (any more) */
+    uint64_t dump_by_ns;   /* then the final one waits for them no longer; 0 = it does not yet */
     bool shutting_down;
 };
 
@@ -50,6 +53,16 @@ void control_halt(struct control *c, enum end_reason reason, const char *text, u
 void control_reshare(struct control *c, const struct msg_reshare *m);
 /* HALT, from anybody: answered on that connection, whoever holds the agent. */
 void control_on_halt(struct control *c, void *conn, const struct msg_halt *m);
+
+/* --- control_dump.c ------------------------------------------------------------------------- */
+
+/* The run is armed. */
+void control_dump_begin(struct control *c);
+/* Sends single requests, once it is time and as far as the link takes them. After the snapshots. */
+void control_dump(struct control *c);
+/* May the final one go? First the rest of the requests does, for which it waits a little; what has
+ * not left by then never will. Fills in how many there were. */
+bool control_dump_over(struct control *c, struct msg_final *f);
 
 /* --- control_about.c ------------------------------------------------------------------------ */
 

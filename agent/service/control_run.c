@@ -24,10 +24,13 @@ void control_flush(struct control *c)
 {
     struct msg m;
     while (c->outbox != NULL && c->owner.conn != NULL && outbox_peek(c->outbox, &m)) {
+        if (m.type == MSG_FINAL && !control_dump_over(c, &m.final))
+            return;
         if (!c->cfg.send(c->cfg.arg, c->owner.conn, &m))
             return;
         outbox_sent(c->outbox);
     }
+    control_dump(c);
 }
 
 static void on_run_prepared(struct control *c, const struct run_info *info)

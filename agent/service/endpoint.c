@@ -28,6 +28,7 @@
 #define LEASE_NS    (10 * NS_PER_SEC)
 #define RETRY_NS    (10 * NS_PER_MS) /* a link that was full is asked again */
 #define BULK_QUEUED 8 /* snapshots wait in the outbox, not before a PONG in the link */
+#define DUMP_QUEUED 2 /* and no snapshot waits for more than 128 KiB of single requests */
 
 struct conn {
     LIST_ENTRY(conn) entry;
@@ -111,6 +112,8 @@ static enum err send_now(struct link *l, const struct msg *m)
     size_t len;
     bool bulk = m->type == MSG_SNAPSHOT || m->type == MSG_FINAL;
     if (bulk && link_queued(l) >= BULK_QUEUED)
+        return ERR_BUSY;
+    if (m->type == MSG_REQUESTS && link_queued(l) >= DUMP_QUEUED)
         return ERR_BUSY;
     enum err e = msg_encode(m, &frame, &len);
     if (e != ERR_OK)

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "agent/client/client_h1.h"
-#include "agent/client/tls_error.h"
 #include "agent/engine/recorder.h"
 #include "agent/engine/spin.h"
 #include "agent/engine/worker.h"
 #include "agent/service/policy_caps.h"
 #include "agent/service/refresh.h"
 #include "agent/service/resolving.h"
+#include "agent/service/run_dump.h"
 #include "agent/service/run_rules.h"
 #include "agent/service/run_targets.h"
 #include "common/clock.h"
@@ -74,6 +74,7 @@ struct run {
     struct run_targets *targets;
     struct refresh *refresh; /* NULL = names are not looked up again */
     struct mailbox *reports;
+    struct run_dump *dump; /* NULL = nobody wants single requests */
 
     pthread_t resolver;
     struct letter resolved; /* the resolver's answer */
@@ -179,6 +180,7 @@ static enum err worker_begin(struct run *r, uint32_t i, struct errmsg *msg)
         .lease_ns = r->lease_ns,
         .send_limit_ns = policy_send_limit(&r->policy, r->plan.timeout_ns),
         .reports = r->reports,
+        .dump = run_dump_ring(r->dump, i),
     };
     enum err e = plan_schedule(&r->plan, &share, r->plan.requests, &cfg.schedule, msg);
     if (e == ERR_OK)
@@ -241,6 +243,7 @@ static void on_resolved(struct run *r)
 static void release(struct run *r)
 {
     refresh_free(r->refresh);
+    run_dump_free(r->dump);
     reqset_free(r->requests);
     plan_clear(&r->plan);
     run_targets_free(r->targets);
@@ -280,6 +283,8 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
         e = series_map_init(&r->series, &r->plan, r->requests, msg);
     if (e == ERR_OK)
         e = run_targets_new(&r->plan, r->requests, &r->policy, &r->targets, msg);
+    if (e == ERR_OK && r->plan.dump)
+        r->dump = run_dump_new(r->n_workers, DUMP_RING_RECORDS, &r->series);
     if (e == ERR_OK)
         e = mailbox_new(env->loop, on_letter, r, &r->reports, msg);
     if (e != ERR_OK)
@@ -293,18 +298,6 @@ static enum err run_prepare(const struct run_env *env, const struct plan *plan,
 fail:
     release(r);
     return e;
-}
-
-/* Why connections are not open; whom this agent does not trust it also says how to. */
-static void describe_fault(const struct run *r, char *buf, size_t cap)
-{
-    fault_text((enum client_fault)r->fault, r->fault_code, buf, cap);
-    size_t len = strlen(buf);
-    if (r->fault == FAULT_TLS && tls_error_is_verify(r->fault_code))
-        snprintf(buf + len, cap - len,
-                 "; accepted: a certificate for %.40s of a CA this agent trusts, or --cacert FILE, "
-                 "or -k",
-                 run_targets_tls_name(r->targets));
 }
 
 static void on_prepared(struct run *r, const struct worker_status *s)
@@ -323,7 +316,7 @@ static void on_prepared(struct run *r, const struct worker_status *s)
     struct run_info info = {.connections = r->connected, .threads = r->n_workers};
     run_targets_text(r->targets, info.address, sizeof info.address);
     if (r->fault >= 0)
-        describe_fault(r, info.problem, sizeof info.problem);
+        run_targets_fault(r->targets, r->fault, r->fault_code, info.problem, sizeof info.problem);
     sm_move(&r->sm, RUN_STATE_PREPARED);
     tell(r, RUN_PREPARED, &info);
 }
@@ -517,6 +510,7 @@ static void on_letter(void *arg, struct letter *l)
 static void run_arm(struct run *r, uint64_t t0_ns)
 {
     sm_move(&r->sm, RUN_STATE_ARMED);
+    run_dump_start(r->dump, t0_ns);
     for (uint32_t i = 0; i < r->n_workers; i++)
         worker_arm(r->workers[i].worker, t0_ns);
 }
@@ -563,6 +557,11 @@ static enum err run_reshare(struct run *r, uint64_t from, const struct plan_part
     return ERR_OK;
 }
 
+static struct run_dump *dump_of(struct run *r)
+{
+    return r->dump;
+}
+
 static void run_free(struct run *r)
 {
     if (r == NULL)
@@ -590,6 +589,7 @@ static const struct run_ops ops = {
     .halt = run_halt,
     .lease = run_lease,
     .reshare = run_reshare,
+    .dump = dump_of,
     .free = run_free,
 };
 

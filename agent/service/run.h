@@ -18,6 +18,7 @@
  */
 
 struct run;
+struct run_dump;
 
 enum run_event {
     RUN_PREPARED, /* info: connections, threads, address, problem */
@@ -63,6 +64,9 @@ struct run_ops {
      * part->total. Answered by RUN_RESHARED; one at a time (ERR_BUSY). */
     enum err (*reshare)(struct run *r, uint64_t from, const struct plan_part *part,
                         struct errmsg *msg);
+    /* Single requests, where the plan wants them, else NULL: run_dump.h. All are there before
+     * RUN_ENDED. May be NULL itself. */
+    struct run_dump *(*dump)(struct run *r);
     /* Frees in any phase; no event afterwards. */
     void (*free)(struct run *r);
 };

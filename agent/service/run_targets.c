@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/client/client.h"
 #include "agent/client/tls_context.h"
+#include "agent/client/tls_error.h"
 #include "common/mem.h"
 #include "proto/plan_route.h"
 
@@ -327,10 +329,22 @@ void run_targets_text(const struct run_targets *t, char *buf, size_t cap)
         snprintf(buf, cap, "%s and %zu more", t->each[0].target.text, t->n - 1);
 }
 
-const char *run_targets_tls_name(const struct run_targets *t)
+/* Of the first one that speaks TLS. */
+static const char *tls_name(const struct run_targets *t)
 {
     for (size_t i = 0; i < t->n; i++)
         if (t->each[i].tls != NULL)
             return tls_context_name(t->each[i].tls);
     return "";
+}
+
+void run_targets_fault(const struct run_targets *t, int fault, int code, char *buf, size_t cap)
+{
+    fault_text((enum client_fault)fault, code, buf, cap);
+    size_t len = strlen(buf);
+    if (fault == FAULT_TLS && tls_error_is_verify(code))
+        snprintf(buf + len, cap - len,
+                 "; accepted: a certificate for %.40s of a CA this agent trusts, or --cacert FILE, "
+                 "or -k",
+                 tls_name(t));
 }

@@ -60,7 +60,8 @@ bool run_targets_use_ports(const struct run_targets *t);
 bool run_targets_here(const struct run_targets *t);
 /* "127.0.0.1:8080", of the first one; with more of them " and N more" follows. */
 void run_targets_text(const struct run_targets *t, char *buf, size_t cap);
-/* The name that the first one's certificate must be for; "" = none speaks TLS. */
-const char *run_targets_tls_name(const struct run_targets *t);
+/* Why a connection failed: an enum client_fault and its code. Of a certificate that this agent does
+ * not trust it also says what is accepted. */
+void run_targets_fault(const struct run_targets *t, int fault, int code, char *buf, size_t cap);
 
 #endif

@@ -70,6 +70,7 @@ enum coord_action_kind {
     COORD_CLOSE,       /* agent: after what was sent has left */
     COORD_SNAPSHOT,    /* agent, msg->snapshot: new, in order, exactly once */
     COORD_FINAL,       /* agent, msg->final: exactly once, after its last snapshot */
+    COORD_REQUESTS,    /* agent, msg->requests: in order, but some may be missing */
     COORD_NOTE,        /* text: for the user's eyes (stderr) */
     COORD_ALL_RUNNING, /* every agent has started */
     COORD_FINISHED     /* last action; see coordinator_outcome */

@@ -388,6 +388,12 @@ static void on_snapshot(struct coordinator *c, size_t i, const struct coord_even
         send_ack(c, i, false);
 }
 
+/* They are never sent again: what is missing is known by its number. */
+static void on_requests(struct coordinator *c, size_t i, const struct coord_event *ev)
+{
+    coord_emit_agent(c, COORD_REQUESTS, i, ev->msg);
+}
+
 static void done(struct coordinator *c, size_t i, const struct coord_event *ev)
 {
     struct coord_agent *a = &c->agents[i];
@@ -470,6 +476,7 @@ static const struct {
     {MSG_SNAPSHOT, UNDER_WAY | SALVAGE, on_snapshot},
     {MSG_FINAL, HOLDING | STARTING | UNDER_WAY | SALVAGE, on_final},
     {MSG_RESHARED, UNDER_WAY, coord_reshared},
+    {MSG_REQUESTS, UNDER_WAY | SALVAGE, on_requests},
 };
 
 void coord_message(struct coordinator *c, size_t i, const struct coord_event *ev)

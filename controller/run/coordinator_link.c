@@ -255,6 +255,11 @@ void coord_welcome(struct coordinator *c, size_t i, const struct coord_event *ev
                    w->version, w->build, MSG_VERSION_MIN, MSG_VERSION_MAX);
     } else if (c->resumed) {
         coord_welcome_back(c, i, ev);
+    } else if (c->cfg.plan->dump && (w->abilities & ABILITY_REQUESTS) == 0) {
+        coord_fail(c, i, COORD_REFUSED, ev->now_ns,
+                   "it is too old (build %s) to tell of single requests: --dump-requests needs a "
+                   "later hammer-agent there",
+                   w->build);
     } else {
         greeted(c, i, ev);
     }

@@ -284,6 +284,9 @@ static void on_action(void *arg, const struct coord_action *a)
     case COORD_FINAL:
         do_final(f, m, a->msg);
         break;
+    case COORD_REQUESTS:
+        pass_on(f, m, a->msg);
+        break;
     case COORD_NOTE:
         f->cfg.note(f->cfg.arg, a->text);
         break;

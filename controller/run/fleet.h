@@ -31,7 +31,7 @@ struct fleet_config {
     const struct link_tls *tls; /* for agents with a server_name; outlives the fleet */
     void (*note)(void *arg, const char *text); /* for the user's eyes */
     /* A snapshot or final of an agent, in order, exactly once, before it is merged; of the journal,
-     * too. May be NULL. */
+     * too. And REQUESTS, which no journal has. May be NULL. */
     void (*message)(void *arg, size_t agent, const struct msg *msg);
     void *arg;
 };

@@ -62,6 +62,12 @@ static enum err fake_reshare(struct run *r, uint64_t from, const struct plan_par
     return ERR_OK;
 }
 
+static struct run_dump *fake_dump(struct run *r)
+{
+    (void)r;
+    return the_rig->dump;
+}
+
 static void fake_free(struct run *r)
 {
     the_rig->frees++;
@@ -74,13 +80,14 @@ static const struct run_ops fake_ops = {.prepare = fake_prepare,
                                         .halt = fake_halt,
                                         .lease = fake_lease,
                                         .reshare = fake_reshare,
+                                        .dump = fake_dump,
                                         .free = fake_free};
 
 static bool on_send(void *arg, void *conn, const struct msg *m)
 {
     (void)conn;
     struct control_rig *w = arg;
-    if (w->blocked)
+    if (w->blocked || (w->no_room && m->type == MSG_REQUESTS))
         return false;
     w->last = *m;
     w->sent[m->type]++;

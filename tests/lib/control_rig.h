@@ -20,7 +20,9 @@ struct control_rig {
     struct msg last;          /* last message sent, blobs not valid */
     unsigned sent[MSG_TYPE_MAX + 1];
     unsigned closes;
-    bool blocked; /* the link takes nothing */
+    bool blocked;          /* the link takes nothing */
+    bool no_room;          /* the link takes no REQUESTS */
+    struct run_dump *dump; /* of the next runs; the test's, NULL = none */
     struct policy policy;
 };
 

@@ -203,6 +203,8 @@ static void on_action(void *arg, const struct coord_action *a)
     case COORD_NOTE:
         trace(w, "C note", 0, a->text);
         break;
+    case COORD_REQUESTS:
+        break;
     case COORD_ALL_RUNNING:
         break;
     case COORD_FINISHED:
