@@ -44,6 +44,8 @@ struct observer_kind {
      * msg->final.data), valid during the call. Of a run that is taken over, those of its journal
      * come first. */
     void (*message)(void *self, size_t agent, const struct msg *msg);
+    /* Single requests, where the plan has agents send them: as they came, some may be missing. */
+    void (*requests)(void *self, size_t agent, const struct msg_requests *m);
     /* The same snapshots, decoded and taken. */
     void (*snapshot)(void *self, const struct snapshot *s);
     /* An interval was closed, or is final: see merge_on_interval and merge_on_settled. */
@@ -51,6 +53,8 @@ struct observer_kind {
     void (*settled)(void *self, const struct merge_view *v);
     /* true = it has shown the text on stderr itself. */
     bool (*note)(void *self, const char *text);
+    /* Nothing more comes; the result is being made: adds what it knows. */
+    void (*fill)(void *self, struct result *r);
     /* The result stands, no report is written yet. false = what it writes is not whole, and it has
      * said so: the exit code tells. */
     bool (*finish)(void *self, const struct result *r);
@@ -61,6 +65,7 @@ extern const struct observer_kind observe_live;
 extern const struct observer_kind observe_lines;
 extern const struct observer_kind observe_store;
 extern const struct observer_kind observe_metrics;
+extern const struct observer_kind observe_dump;
 
 struct observers;
 
@@ -68,11 +73,13 @@ struct observers;
 enum err observers_open(const struct observer_run *run, struct observers **out,
                         struct errmsg *msg) MUST_CHECK;
 /* NULL is fine for all of them. */
+/* REQUESTS, too: they go to `requests`. */
 void observers_message(struct observers *o, size_t agent, const struct msg *msg);
 void observers_snapshot(struct observers *o, const struct snapshot *s);
 void observers_interval(struct observers *o, const struct merge_view *v);
 void observers_settled(struct observers *o, const struct merge_view *v);
 bool observers_note(struct observers *o, const char *text);
+void observers_fill(struct observers *o, struct result *r);
 bool observers_finish(struct observers *o, const struct result *r);
 void observers_close(struct observers *o);
 

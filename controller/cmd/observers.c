@@ -4,9 +4,7 @@
 
 static const struct observer_kind *const kinds[] = {
     &observe_live, /* first: it shows the others' notes */
-    &observe_lines,
-    &observe_metrics,
-    &observe_store,
+    &observe_lines, &observe_metrics, &observe_store, &observe_dump,
 };
 
 #define KINDS (sizeof kinds / sizeof kinds[0])
@@ -29,8 +27,19 @@ enum err observers_open(const struct observer_run *run, struct observers **out, 
     return e;
 }
 
+static void on_requests(struct observers *o, size_t agent, const struct msg_requests *m)
+{
+    for (size_t i = 0; i < KINDS; i++)
+        if (o->self[i] != NULL && kinds[i]->requests != NULL)
+            kinds[i]->requests(o->self[i], agent, m);
+}
+
 void observers_message(struct observers *o, size_t agent, const struct msg *msg)
 {
+    if (o != NULL && msg->type == MSG_REQUESTS) {
+        on_requests(o, agent, &msg->requests);
+        return;
+    }
     for (size_t i = 0; o != NULL && i < KINDS; i++)
         if (o->self[i] != NULL && kinds[i]->message != NULL)
             kinds[i]->message(o->self[i], agent, msg);
@@ -63,6 +72,13 @@ bool observers_note(struct observers *o, const char *text)
     for (size_t i = 0; o != NULL && i < KINDS && !shown; i++)
         shown = o->self[i] != NULL && kinds[i]->note != NULL && kinds[i]->note(o->self[i], text);
     return shown;
+}
+
+void observers_fill(struct observers *o, struct result *r)
+{
+    for (size_t i = 0; o != NULL && i < KINDS; i++)
+        if (o->self[i] != NULL && kinds[i]->fill != NULL)
+            kinds[i]->fill(o->self[i], r);
 }
 
 bool observers_finish(struct observers *o, const struct result *r)

@@ -15,6 +15,7 @@
 #include "common/option_file.h"
 #include "common/redact.h"
 #include "common/xdg.h"
+#include "controller/cmd/dump_file.h"
 #include "controller/cmd/http_serve.h"
 #include "controller/cmd/local_agents.h"
 #include "controller/cmd/run_again.h"
@@ -545,6 +546,9 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
     if (e == ERR_OK)
         e = plan_settle_rate(&o->plan, o->agents != NULL ? weights_of(inv) : o->local, msg);
     o->plan.phases = o->spectrum || o->plan.debug_request;
+    o->plan.dump = o->results.dump_requests != NULL;
+    if (e == ERR_OK && o->plan.dump)
+        e = dump_file_check(o->results.dump_requests, msg);
     if (e == ERR_OK)
         e = load_conditions(o, msg);
     if (e == ERR_OK)

@@ -212,6 +212,7 @@ static void build_result(struct session *s)
         describe_takeover(s, r);
     result_agents_fill(r, c);
     result_settle(r);
+    observers_fill(s->observers, r);
     objectives_judge(r, &s->slo);
     verdict_eval(r);
 }

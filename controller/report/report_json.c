@@ -349,6 +349,20 @@ static json_t *json_stall(const struct result *r, const struct stall *s)
     return o;
 }
 
+static json_t *json_dump(const struct result_dump *d)
+{
+    if (d->file == NULL)
+        return NULL;
+    json_t *o = json_object();
+    doc_set(o, "file", doc_text(d->file));
+    doc_set(o, "requests", doc_integer(d->rows));
+    doc_set(o, "written", doc_integer(d->written));
+    doc_set(o, "dropped", doc_integer(d->dropped));
+    doc_set(o, "not_written", doc_integer(d->not_written));
+    doc_set(o, "lost", doc_integer(d->lost));
+    return o;
+}
+
 /* Without the lists that write_json makes as it goes. */
 static json_t *json_report(const struct result *r, const struct report_options *options)
 {
@@ -379,6 +393,7 @@ static json_t *json_report(const struct result *r, const struct report_options *
     doc_set(o, "peers", doc_peers(r));
     doc_set(o, "addresses", json_addresses(r->total));
     doc_set(o, "target", json_first(r->total));
+    doc_set(o, "requests_dump", json_dump(&r->dump));
     doc_set(o, "agents", json_null());
     doc_set(o, "stalls", stalls);
     doc_set(o, "stalls_dropped", doc_integer(r->stalls_dropped));

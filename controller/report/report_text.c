@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/units.h"
+#include "controller/report/dump_text.h"
 #include "controller/report/figures.h"
 #include "controller/report/report.h"
 #include "controller/report/text.h"
@@ -504,6 +505,17 @@ static void write_verdict(const struct text *t)
     text_verdict(t->out, t->r, &t->c);
 }
 
+static void write_dump(const struct text *t)
+{
+    char text[DUMP_TEXT_LINE];
+    if (t->r->dump.file == NULL)
+        return;
+    dump_text(&t->r->dump, text, sizeof text);
+    struct text_flow f = text_begin(t->out, "Requests dump");
+    text_words(&f, text);
+    text_end(&f);
+}
+
 static void write_nothing(const struct text *t)
 {
     if (t->r->warmup != NULL && snapshot_counters(t->r->warmup).scheduled > 0) {
@@ -523,12 +535,12 @@ struct sections {
 static struct sections sections_for(const struct counters *c)
 {
     static void (*const all[])(const struct text *) = {
-        write_head,   write_latency, write_timeline,      write_slices, write_peers,
-        write_ledger, write_rates,   write_socket_errors, write_tls,    write_traffic,
-        write_status, write_errors,  write_lags,          write_agents, write_verdict,
+        write_head,  write_latency,       write_timeline, write_slices,  write_peers,  write_ledger,
+        write_rates, write_socket_errors, write_tls,      write_traffic, write_status, write_errors,
+        write_dump,  write_lags,          write_agents,   write_verdict,
     };
-    static void (*const nothing[])(const struct text *) = {write_head, write_nothing, write_agents,
-                                                           write_verdict};
+    static void (*const nothing[])(const struct text *) = {write_head, write_nothing, write_dump,
+                                                           write_agents, write_verdict};
     if (c->scheduled == 0)
         return (struct sections){nothing, sizeof nothing / sizeof nothing[0]};
     return (struct sections){all, sizeof all / sizeof all[0]};

@@ -114,6 +114,16 @@ struct result_view {
 
 struct blocks; /* blocks.h */
 
+/* What became of the rows of --dump-requests. */
+struct result_dump {
+    const char *file;     /* borrowed; NULL = it was not asked for */
+    uint64_t rows;        /* one for each request that was due */
+    uint64_t written;     /* lines in the file */
+    uint64_t dropped;     /* by agents: there was no room */
+    uint64_t not_written; /* came here, but the file did not take them in time */
+    uint64_t lost;        /* never came: with a connection, or with an agent */
+};
+
 struct result {
     char run_id[33]; /* hex */
     char name[64];
@@ -146,6 +156,7 @@ struct result {
     size_t n_objectives;
     struct objective *objectives;     /* owned */
     struct stationarity stationarity; /* with the verdict */
+    struct result_dump dump;
     struct verdict verdict;
 };
 
