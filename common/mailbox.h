@@ -9,9 +9,9 @@
 
 /*
  * Cross-thread queue into a loop. All mailboxes of a loop share a mutex and an eventfd: many that
- * get letters at once wake the loop once. The ONLY mutable structure that threads share. A posted
- * letter changes owner: the sender forgets it. Letters are embedded in the sender's own objects:
- * posting never allocates.
+ * get letters at once wake the loop once. The only mutable structure that threads share, but for
+ * the ring of agent/engine/dump_ring.h. A posted letter changes owner: the sender forgets it.
+ * Letters are embedded in the sender's own objects: posting never allocates.
  */
 
 struct letter {

@@ -110,7 +110,7 @@ static bool finish(void *self, const struct result *r)
     const char *problem = dump_file_problem(d->file);
     dump_text(&r->dump, text, sizeof text);
     snprintf(line, sizeof line, "--dump-requests %s", text);
-    if (problem[0] != '\0')
+    if (problem[0] != '\0' && (!d->told || d->run->options->quiet))
         fprintf(stderr, "hammer-ctl: --dump-requests %s: %s\n", r->dump.file, problem);
     d->run->note(d->run->arg, line);
     return !dump_file_failed(d->file);
