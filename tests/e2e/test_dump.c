@@ -346,6 +346,32 @@ START_TEST(test_nobody_takes_the_lines)
 }
 END_TEST
 
+/* The controller sleeps: the agents' rings run full, if they are quick enough, and the load goes on
+ * at full speed. */
+START_TEST(test_a_controller_that_sleeps)
+{
+    static const char *const load[] = {"-d", "4", NULL};
+    struct process p;
+    target_start(&target, NULL);
+    start(&p, path, load);
+    uint64_t until_ns = clock_mono_ns() + 30 * NS_PER_SEC;
+    struct stat st = {0};
+    while ((stat(path, &st) != 0 || st.st_size < 2000) && clock_mono_ns() < until_ns)
+        ck_assert(process_alive(&p));
+    process_signal(&p, SIGSTOP);
+    until_ns = clock_mono_ns() + 2 * NS_PER_SEC;
+    while (clock_mono_ns() < until_ns)
+        usleep(10000);
+    process_signal(&p, SIGCONT);
+    json_t *r = report_wait(&p, 0, 4, 60000);
+    ck_assert_uint_eq(dump(r, "written") + dump(r, "dropped") + dump(r, "not_written"),
+                      total(r, "totals", "scheduled"));
+    ck_assert_uint_eq(dump(r, "lost"), 0);
+    json_decref(r);
+    process_end(&p);
+}
+END_TEST
+
 /* An agent that is killed takes some with it: the sum holds all the same. */
 START_TEST(test_a_lost_agent)
 {
@@ -417,6 +443,7 @@ int main(void)
     tcase_add_loop_test(t, test_overload, 0, sizeof overloads / sizeof overloads[0]);
     tcase_add_test(t, test_interrupted);
     tcase_add_test(t, test_nobody_takes_the_lines);
+    tcase_add_test(t, test_a_controller_that_sleeps);
     tcase_add_test(t, test_a_lost_agent);
     tcase_add_test(t, test_a_full_disk);
     tcase_add_test(t, test_refused);
