@@ -28,7 +28,7 @@
 #include "controller/run/merge.h"
 #include "controller/run/result.h"
 #include "controller/run/result_agents.h"
-#include "controller/run/verdict.h"
+#include "controller/run/result_build.h"
 #include "proto/link.h"
 
 #define EXIT_INTERRUPTED 130
@@ -211,10 +211,8 @@ static void build_result(struct session *s)
     if (s->resumed)
         describe_takeover(s, r);
     result_agents_fill(r, c);
-    result_settle(r);
     observers_fill(s->observers, r);
-    objectives_judge(r, &s->slo);
-    verdict_eval(r);
+    result_conclude(r, &s->slo);
 }
 
 /* --- reports -------------------------------------------------------------------------------- */

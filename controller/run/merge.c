@@ -104,6 +104,14 @@ void merge_free(struct merge *m)
     mem_free(m);
 }
 
+void merge_stored(struct merge *m, size_t first_slot)
+{
+    m->stored = true;
+    m->settled = m->closed = m->n_slots = first_slot;
+    for (size_t i = 0; i < m->n_agents; i++)
+        m->agents[i].next_slot = first_slot;
+}
+
 void merge_on_interval(struct merge *m, merge_view_fn fn, void *arg)
 {
     m->closed_fn = fn;
@@ -322,7 +330,7 @@ static enum err add_to_row(struct merge *m, size_t agent, const struct snapshot 
         replaces = a->backlog;
     if (e == ERR_OK)
         e = merge_row_add(row, agent, s, replaces);
-    if (late)
+    if (late && !m->stored)
         row->out.agents_late++;
     a->last_row = last + 1;
     a->backlog = s->backlog;

@@ -30,6 +30,9 @@ typedef void (*merge_view_fn)(void *arg, const struct merge_view *v);
 
 struct merge *merge_new(size_t n_agents, uint64_t interval_ns);
 void merge_free(struct merge *m);
+/* What was stored is made anew: the timeline begins at that slot, a number of intervals after t0,
+ * and no interval is late. Before anything is added. */
+void merge_stored(struct merge *m, size_t first_slot);
 /* Called once per interval, in order, when it closes (live line). May be NULL. */
 void merge_on_interval(struct merge *m, merge_view_fn fn, void *arg);
 /* Called once per interval, in order, when it is final: no agent can report it any more. At the

@@ -23,10 +23,8 @@ static const char *const status_names[STATUS_COUNT] = {
 };
 
 static const char *const agent_state_names[] = {
-    [RESULT_DONE] = "done",
-    [RESULT_STOPPED] = "stopped",
-    [RESULT_LOST] = "lost",
-    [RESULT_REFUSED] = "refused",
+    [RESULT_DONE] = "done",       [RESULT_STOPPED] = "stopped", [RESULT_LOST] = "lost",
+    [RESULT_REFUSED] = "refused", [RESULT_UNKNOWN] = "unknown",
 };
 
 const char *result_status_name(enum result_status s)

@@ -24,7 +24,8 @@ enum result_agent_state {
     RESULT_DONE,    /* ran to its end */
     RESULT_STOPPED, /* stopped on our word */
     RESULT_LOST,
-    RESULT_REFUSED /* said no, or left out: see result_agent.left_out */
+    RESULT_REFUSED, /* said no, or left out: see result_agent.left_out */
+    RESULT_UNKNOWN  /* of a stored run whose end nobody saw */
 };
 
 struct result_agent {
@@ -140,6 +141,8 @@ struct result {
                            none */
     bool takeover_late; /* agents stopped by themselves meanwhile */
     bool no_target;     /* no connection to the target ever opened */
+    char unended[128];  /* of a stored run: why its end is not known; "" = it is */
+    uint64_t lost_rows; /* of a stored run: snapshots that could not be stored */
     size_t n_agents;
     struct result_agent *agents;
     struct snapshot *total;  /* all agents added, without the warm-up */

@@ -2,12 +2,12 @@
 #include "controller/run/verdict.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/units.h"
+#include "controller/run/verdict_incomplete.h"
 #include "controller/run/verdict_warn.h"
 
 #define EXIT_INTERRUPTED     130
@@ -19,41 +19,7 @@
 #define INTERVALS_BOUND      10     /* one in ten intervals over a bound */
 #define WAITED_BOUND         100    /* one in a hundred requests */
 #define FAULTS_BOUND         100
-#define AGENTS_NAMED_MAX     4 /* the agents table has them all */
 #define PERCENT(part, whole) ((whole) > 0 ? 100.0 * (double)(part) / (double)(whole) : 0.0)
-
-static void reason(struct result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void reason(struct result *r, const char *fmt, ...)
-{
-    struct verdict *v = &r->verdict;
-    if (v->n_reasons == VERDICT_REASONS_MAX)
-        return;
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(v->reasons[v->n_reasons], sizeof v->reasons[0], fmt, ap);
-    va_end(ap);
-    v->n_reasons++;
-}
-
-/* The address tells agents apart; several may run on one host and share its name. */
-static const char *agent_label(const struct result_agent *a)
-{
-    return a->address[0] != '\0' ? a->address : a->name;
-}
-
-static bool agent_missing(const struct result_agent *a)
-{
-    return !a->left_out && (a->state == RESULT_LOST || a->state == RESULT_REFUSED);
-}
-
-static size_t agents_missing(const struct result *r)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->n_agents; i++)
-        n += agent_missing(&r->agents[i]);
-    return n;
-}
 
 static size_t agents_taking_part(const struct result *r)
 {
@@ -78,11 +44,12 @@ static bool is_interrupted(struct result *r, const struct counters *c)
         return false;
     char end[UNITS_TEXT], planned[UNITS_TEXT];
     if (r->plan != NULL && r->plan->duration_ns != NS_NEVER)
-        reason(r, "stopped by Ctrl-C or a signal after %s of %s",
-               units_format_latency(r->end_ns, end),
-               units_format_duration(r->plan->duration_ns, planned));
+        verdict_reason(r, "stopped by Ctrl-C or a signal after %s of %s",
+                       units_format_latency(r->end_ns, end),
+                       units_format_duration(r->plan->duration_ns, planned));
     else
-        reason(r, "stopped by Ctrl-C or a signal after %s", units_format_latency(r->end_ns, end));
+        verdict_reason(r, "stopped by Ctrl-C or a signal after %s",
+                       units_format_latency(r->end_ns, end));
     return true;
 }
 
@@ -117,13 +84,14 @@ static void say_unreachable(struct result *r, const struct counters *c)
         why = first_error(r);
     const char *glue = why[0] != '\0' ? ": " : "";
     if (c->handshake_errors > 0)
-        reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed%s%s",
-               failed_attempts(c), glue, why);
+        verdict_reason(r,
+                       "no connection to the target ever opened: %" PRIu64 " attempts failed%s%s",
+                       failed_attempts(c), glue, why);
     else if (failed_attempts(c) > 0)
-        reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed",
-               failed_attempts(c));
+        verdict_reason(r, "no connection to the target ever opened: %" PRIu64 " attempts failed",
+                       failed_attempts(c));
     else
-        reason(r, "no connection to the target ever opened%s%s", glue, why);
+        verdict_reason(r, "no connection to the target ever opened%s%s", glue, why);
 }
 
 /* When every agent was lost before it could tell, nothing is known of the target. */
@@ -131,126 +99,18 @@ static bool is_unreachable(struct result *r, const struct counters *measured)
 {
     (void)measured; /* the warm-up counts: a target that answered in it is there */
     const struct counters all = result_counters(r), *c = &all;
-    bool nobody_told = agents_taking_part(r) > 0 && agents_missing(r) == agents_taking_part(r) &&
+    bool nobody_told = agents_taking_part(r) > 0 &&
+                       verdict_agents_missing(r) == agents_taking_part(r) &&
                        failed_attempts(c) == 0;
     bool none_opened = c->connects == 0 && c->completed == 0 && !nobody_told;
     if (!r->no_target && !none_opened)
         return false;
     if (r->interrupted && !r->no_target && failed_attempts(c) == 0)
         return false; /* cut before the first attempt ended */
+    if (r->unended[0] != '\0' && !r->no_target && failed_attempts(c) == 0)
+        return false; /* nothing was stored yet */
     say_unreachable(r, c);
     return true;
-}
-
-static void say_missing(struct result *r)
-{
-    size_t missing = agents_missing(r), named = 0;
-    for (size_t i = 0; i < r->n_agents && named < AGENTS_NAMED_MAX; i++) {
-        const struct result_agent *a = &r->agents[i];
-        if (!agent_missing(a))
-            continue;
-        reason(r, "agent %.64s was %s%s%.120s", agent_label(a), result_agent_state_name(a->state),
-               a->problem[0] != '\0' ? ": " : "", a->problem);
-        named++;
-    }
-    if (missing > named)
-        reason(r, "%zu more of %zu agents were lost or refused", missing - named, r->n_agents);
-}
-
-/* One reason for all of them: who lacks what stands in the report. */
-static void say_gap(struct result *r)
-{
-    uint64_t gap = 0;
-    size_t lost = 0;
-    for (size_t i = 0; i < r->n_agents; i++) {
-        const struct loss *l = &r->agents[i].loss;
-        lost += l->any;
-        if (l->any && l->count != UINT64_MAX)
-            gap += l->count;
-    }
-    if (gap > 0)
-        reason(r, "%" PRIu64 " requests due at %s are not known to have been sent", gap,
-               lost == 1 ? "that agent" : "those agents");
-}
-
-/* Stopped on our word because another one was lost: that is the reason. Stopped although nobody was
- * lost and nobody asked: the agent gave up by itself, and part of the load is missing. The others
- * were then stopped because of that one. */
-static void say_stopped(struct result *r)
-{
-    size_t named = 0;
-    bool one_says_why = false;
-    for (size_t i = 0; i < r->n_agents; i++)
-        one_says_why = one_says_why ||
-                       (r->agents[i].state == RESULT_STOPPED && r->agents[i].problem[0] != '\0');
-    if (agents_missing(r) > 0 || r->interrupted || r->aborted[0] != '\0' || r->no_target)
-        return;
-    for (size_t i = 0; i < r->n_agents && named < AGENTS_NAMED_MAX; i++) {
-        const struct result_agent *a = &r->agents[i];
-        if (a->state != RESULT_STOPPED || (one_says_why && a->problem[0] == '\0'))
-            continue;
-        reason(r, "agent %.64s was stopped before its end%s%.120s", agent_label(a),
-               a->problem[0] != '\0' ? ": " : "", a->problem);
-        named++;
-    }
-}
-
-static void say_unchecked(struct result *r)
-{
-    size_t unchecked = 0, named = 0;
-    for (size_t i = 0; i < r->n_agents; i++) {
-        const struct result_agent *a = &r->agents[i];
-        if (a->checked || a->left_out || agent_missing(a) || (r->interrupted && !a->started))
-            continue;
-        if (++unchecked > AGENTS_NAMED_MAX)
-            continue;
-        reason(r, "agent %.64s: %.160s", agent_label(a),
-               a->problem[0] != '\0' ? a->problem : "its final totals never came, data is missing");
-        named++;
-    }
-    if (unchecked > named)
-        reason(r, "%zu more of %zu agents could not be checked", unchecked - named, r->n_agents);
-}
-
-/* The ledger of every agent that came to its end, and the sum over agents. A lost agent's requests
- * in flight are nowhere: its ledger cannot add up and the loss is the reason. */
-static void say_ledger(struct result *r)
-{
-    struct errmsg msg = {{0}};
-    struct counters sum = {0}, total = result_counters(r);
-    for (size_t i = 0; i < r->n_agents; i++) {
-        struct counters c = result_agent_counters(&r->agents[i]);
-        counters_add(&sum, &c);
-        if (!agent_missing(&r->agents[i]) && r->agents[i].checked &&
-            counters_check(&c, &msg) != ERR_OK)
-            reason(r, "agent %.64s: %.160s", agent_label(&r->agents[i]), msg.text);
-    }
-    if (!counters_equal(&sum, &total))
-        reason(r, "the merged counters are not the sum over the agents");
-}
-
-static void say_takeover(struct result *r)
-{
-    struct verdict *v = &r->verdict;
-    if (r->takeover_late)
-        reason(r, "%s: agents stopped by themselves", r->takeover);
-    else if (r->takeover[0] != '\0' && v->n_warnings < VERDICT_WARNINGS_MAX)
-        snprintf(v->warnings[v->n_warnings++], sizeof v->warnings[0], "%s", r->takeover);
-}
-
-static bool is_incomplete(struct result *r, const struct counters *c)
-{
-    (void)c;
-    size_t before = r->verdict.n_reasons;
-    say_takeover(r);
-    say_missing(r);
-    say_gap(r);
-    say_stopped(r);
-    if (!r->no_target) {
-        say_unchecked(r);
-        say_ledger(r);
-    }
-    return r->verdict.n_reasons > before;
 }
 
 static bool is_no_data(struct result *r, const struct counters *c)
@@ -259,10 +119,10 @@ static bool is_no_data(struct result *r, const struct counters *c)
         return false;
     uint64_t warm = r->warmup != NULL ? snapshot_counters(r->warmup).scheduled : 0;
     if (c->scheduled == 0 && warm > 0)
-        reason(r, "all %" PRIu64 " requests were due in the warm-up", warm);
+        verdict_reason(r, "all %" PRIu64 " requests were due in the warm-up", warm);
     else
-        reason(r, "no request completed: %" PRIu64 " were due, %" PRIu64 " sent", c->scheduled,
-               c->sent);
+        verdict_reason(r, "no request completed: %" PRIu64 " were due, %" PRIu64 " sent",
+                       c->scheduled, c->sent);
     return true;
 }
 
@@ -325,11 +185,11 @@ static bool lag_over(struct result *r, const char *what,
     if (asked_ns > 0)
         snprintf(asked, sizeof asked, ", each plus the quantum of %s",
                  units_format_duration(asked_ns, quantum));
-    reason(r,
-           "hammer's own %s delay was over its bound (p99 > 1ms and > 25 %% of %sp50%s) in "
-           "%zu of %zu intervals, worst p99 %s",
-           what, result_one_clock(r) ? "" : "corrected ", asked, over, intervals_judged(r),
-           units_format_latency(worst, text));
+    verdict_reason(r,
+                   "hammer's own %s delay was over its bound (p99 > 1ms and > 25 %% of %sp50%s) in "
+                   "%zu of %zu intervals, worst p99 %s",
+                   what, result_one_clock(r) ? "" : "corrected ", asked, over, intervals_judged(r),
+                   units_format_latency(worst, text));
     return true;
 }
 
@@ -346,7 +206,7 @@ static bool cpu_over(struct result *r)
     }
     if (!one_in_ten(over, intervals_judged(r)))
         return false;
-    reason(
+    verdict_reason(
         r,
         "a worker thread used more than 80 %% of its core in %zu of %zu intervals, at most %.0f %%",
         over, intervals_judged(r), (double)worst / 1e4);
@@ -365,10 +225,10 @@ static bool is_generator_limited(struct result *r, const struct counters *c)
     }
     uint64_t faults = counters_faults(c);
     if (faults * FAULTS_BOUND > c->scheduled) {
-        reason(r,
-               "generator faults: %" PRIu64 " for %" PRIu64 " requests (%" PRIu64
-               " descriptors, %" PRIu64 " local ports, %" PRIu64 " kernel memory)",
-               faults, c->scheduled, c->fault_fd_limit, c->fault_ports, c->fault_memory);
+        verdict_reason(r,
+                       "generator faults: %" PRIu64 " for %" PRIu64 " requests (%" PRIu64
+                       " descriptors, %" PRIu64 " local ports, %" PRIu64 " kernel memory)",
+                       faults, c->scheduled, c->fault_fd_limit, c->fault_ports, c->fault_memory);
         limited = true;
     }
     return limited;
@@ -378,7 +238,7 @@ static bool is_aborted(struct result *r, const struct counters *c)
 {
     (void)c;
     if (r->aborted[0] != '\0')
-        reason(r, "%s", r->aborted);
+        verdict_reason(r, "%s", r->aborted);
     return r->aborted[0] != '\0';
 }
 
@@ -387,7 +247,7 @@ static bool is_slo_failed(struct result *r, const struct counters *c)
     (void)c;
     size_t missed = objectives_missed(r);
     if (missed > 0)
-        reason(r, "%zu of %zu objectives (--slo) did not hold", missed, r->n_objectives);
+        verdict_reason(r, "%zu of %zu objectives (--slo) did not hold", missed, r->n_objectives);
     return missed > 0;
 }
 
@@ -409,25 +269,25 @@ static bool is_server_limited(struct result *r, const struct counters *c)
     bool stood = c->unsent_no_connection > 0 || (backlog > 0 && c->waited > 0);
     bool dropped = c->unsent_dropped > 0 && c->unsent_dropped * WAITED_BOUND >= c->scheduled;
     if (dropped)
-        reason(r,
-               "%" PRIu64 " of %" PRIu64
-               " requests (%.1f %%) were dropped because every connection was busy",
-               c->unsent_dropped, c->scheduled, PERCENT(c->unsent_dropped, c->scheduled));
+        verdict_reason(r,
+                       "%" PRIu64 " of %" PRIu64
+                       " requests (%.1f %%) were dropped because every connection was busy",
+                       c->unsent_dropped, c->scheduled, PERCENT(c->unsent_dropped, c->scheduled));
     if (many)
-        reason(r,
-               "%" PRIu64 " of %" PRIu64
-               " requests (%.1f %%) waited because every connection was busy",
-               c->waited, c->scheduled, PERCENT(c->waited, c->scheduled));
+        verdict_reason(r,
+                       "%" PRIu64 " of %" PRIu64
+                       " requests (%.1f %%) waited because every connection was busy",
+                       c->waited, c->scheduled, PERCENT(c->waited, c->scheduled));
     if (stood && c->unsent_no_connection > 0 && failed_attempts(c) > 0)
-        reason(r,
-               "%" PRIu64 " requests never got a connection before the end; %" PRIu64
-               " attempts to open one failed",
-               c->unsent_no_connection, failed_attempts(c));
+        verdict_reason(r,
+                       "%" PRIu64 " requests never got a connection before the end; %" PRIu64
+                       " attempts to open one failed",
+                       c->unsent_no_connection, failed_attempts(c));
     else if (stood && c->unsent_no_connection > 0)
-        reason(r, "%" PRIu64 " requests never got a free connection before the end",
-               c->unsent_no_connection);
+        verdict_reason(r, "%" PRIu64 " requests never got a free connection before the end",
+                       c->unsent_no_connection);
     else if (stood)
-        reason(r, "a backlog of %" PRIu64 " requests stood when the load ended", backlog);
+        verdict_reason(r, "a backlog of %" PRIu64 " requests stood when the load ended", backlog);
     return many || stood || dropped;
 }
 
@@ -440,7 +300,7 @@ static const struct {
 } checks[] = {
     {STATUS_INTERRUPTED, EXIT_INTERRUPTED, is_interrupted},
     {STATUS_UNREACHABLE, 2, is_unreachable},
-    {STATUS_INCOMPLETE, 3, is_incomplete},
+    {STATUS_INCOMPLETE, 3, verdict_incomplete},
     {STATUS_NO_DATA, 3, is_no_data},
     {STATUS_GENERATOR_LIMITED, 4, is_generator_limited},
     {STATUS_ABORTED, EXIT_ABORTED, is_aborted},

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/units.h"
+#include "controller/run/verdict_incomplete.h"
 
 #define LAG_WARN_MIN   (100 * NS_PER_US)
 #define LAG_WARN_SHARE 20 /* of corrected p50: 5 % */
@@ -25,12 +26,6 @@ static void warning(struct result *r, const char *fmt, ...)
     vsnprintf(v->warnings[v->n_warnings], sizeof v->warnings[0], fmt, ap);
     va_end(ap);
     v->n_warnings++;
-}
-
-/* The address tells agents apart; several may run on one host and share its name. */
-static const char *agent_label(const struct result_agent *a)
-{
-    return a->address[0] != '\0' ? a->address : a->name;
 }
 
 static size_t agents_taking_part(const struct result *r)
@@ -86,7 +81,7 @@ static void warn_left_out(struct result *r)
     if (n > 1)
         snprintf(more, sizeof more, " and %zu more", n - 1);
     warning(r, "agent %.64s%s did not take part (%.80s): the others had the whole load",
-            agent_label(first), more, first->problem);
+            verdict_agent_label(first), more, first->problem);
 }
 
 /* Where the generator is the limit anyway, the reasons say so. */
@@ -145,7 +140,7 @@ static void warn_drift(struct result *r)
     warning(r,
             "the clock of agent %.64s moved by %s in the run, more than a tenth of the interval of "
             "%s: its intervals in the timeline do not fit the others'; totals are not touched",
-            agent_label(worst), units_format_offset(worst->drift.max_ns, moved),
+            verdict_agent_label(worst), units_format_offset(worst->drift.max_ns, moved),
             units_format_duration(r->plan->interval_ns, interval));
 }
 
