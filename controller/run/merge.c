@@ -50,6 +50,7 @@ struct merge {
     struct merge_row **slots;  /* from `settled` on; several may share a row; NULL = nothing yet */
     size_t closed;             /* slots below are closed */
     size_t lagging;            /* agents that have not reported slot `closed` and may still do so */
+    bool stored;               /* nobody waits for an interval */
     struct stalls *stalls;
     struct outliers *outliers;
     merge_view_fn closed_fn, settled_fn;
