@@ -35,8 +35,13 @@ enum err replay_run(const char *word, const struct replay_options *o, struct rep
 enum err replay_merged(const char *const *words, size_t n, const struct replay_options *o,
                        struct replayed **out, struct errmsg *msg) MUST_CHECK;
 const struct result *replayed_result(const struct replayed *r);
-/* What was stored of it; of several the first. */
+/* What was stored of it; of several what they are together: an id made of theirs, the tag
+ * "merged". */
 const struct recording *replayed_recording(const struct replayed *r);
+/* Writes what was merged, whole and whatever the view was, as a run of its own into a new file; an
+ * existing one is replaced, whole or not at all. */
+enum err replayed_save(const struct replayed *r, const struct replay_options *o, const char *path,
+                       struct errmsg *msg) MUST_CHECK;
 void replayed_free(struct replayed *r); /* NULL is fine */
 
 #endif
