@@ -30,6 +30,9 @@ struct replayed;
  * store_find has it. */
 enum err replay_run(const char *word, const struct replay_options *o, struct replayed **out,
                     struct errmsg *msg) MUST_CHECK;
+/* The database in which `word` is looked for. */
+enum err replay_path(const char *word, const char *db, char *buf, size_t cap,
+                     struct errmsg *msg) MUST_CHECK;
 /* Several runs as one: exact sums. Their agents stand side by side, their intervals are laid over
  * each other by the time since the start. Refused where the intervals differ in length. */
 enum err replay_merged(const char *const *words, size_t n, const struct replay_options *o,
@@ -38,10 +41,8 @@ const struct result *replayed_result(const struct replayed *r);
 /* What was stored of it; of several what they are together: an id made of theirs, the tag
  * "merged". */
 const struct recording *replayed_recording(const struct replayed *r);
-/* Writes what was merged, whole and whatever the view was, as a run of its own into a new file; an
- * existing one is replaced, whole or not at all. */
-enum err replayed_save(const struct replayed *r, const struct replay_options *o, const char *path,
-                       struct errmsg *msg) MUST_CHECK;
+/* Writes what it was made of, whole, as one run into a new file, which must not be there yet. */
+enum err replayed_save(const struct replayed *r, const char *path, struct errmsg *msg) MUST_CHECK;
 void replayed_free(struct replayed *r); /* NULL is fine */
 
 #endif

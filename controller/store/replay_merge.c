@@ -20,17 +20,11 @@
 
 /* --- order and sources ------------------------------------------------------------------------ */
 
-static int by_start(const void *a, const void *b)
+bool replay_merge_before(const struct recording *a, const struct recording *b)
 {
-    const struct recording *x = *(struct recording *const *)a, *y = *(struct recording *const *)b;
-    if (x->started_wall_ns != y->started_wall_ns)
-        return x->started_wall_ns < y->started_wall_ns ? -1 : 1;
-    return strcmp(x->run_id, y->run_id);
-}
-
-void replay_merge_sort(struct recording **all, size_t n)
-{
-    qsort(all, n, sizeof(struct recording *), by_start);
+    if (a->started_wall_ns != b->started_wall_ns)
+        return a->started_wall_ns < b->started_wall_ns;
+    return strcmp(a->run_id, b->run_id) < 0;
 }
 
 char (*replay_merge_sources(const struct recording *r, size_t *n))[33]

@@ -2,6 +2,7 @@
 #ifndef HAMMER_CONTROLLER_REPLAY_MERGE_H
 #define HAMMER_CONTROLLER_REPLAY_MERGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/err.h"
@@ -17,7 +18,7 @@
 #define REPLAY_DIFFER 256 /* of a warning */
 
 /* The order in which runs are merged: by start, then by id. */
-void replay_merge_sort(struct recording **all, size_t n);
+bool replay_merge_before(const struct recording *a, const struct recording *b);
 /* n >= 2, sorted. *out is the caller's (recording_free); what the runs differ in is said in
  * `differ`, "" = nothing that counts. Without status, totals and end where one of them has none.
  * ERR_INVALID: intervals of different lengths, or a run that is in it twice. */
