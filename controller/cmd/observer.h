@@ -66,6 +66,7 @@ extern const struct observer_kind observe_lines;
 extern const struct observer_kind observe_store;
 extern const struct observer_kind observe_metrics;
 extern const struct observer_kind observe_dump;
+extern const struct observer_kind observe_hlog;
 
 struct observers;
 

@@ -4,7 +4,7 @@
 
 static const struct observer_kind *const kinds[] = {
     &observe_live, /* first: it shows the others' notes */
-    &observe_lines, &observe_metrics, &observe_store, &observe_dump,
+    &observe_lines, &observe_metrics, &observe_store, &observe_dump, &observe_hlog,
 };
 
 #define KINDS (sizeof kinds / sizeof kinds[0])

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/cmd/run_options.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/host.h"
@@ -18,6 +16,7 @@
 #include "controller/cmd/dump_file.h"
 #include "controller/cmd/http_serve.h"
 #include "controller/cmd/local_agents.h"
+#include "controller/cmd/outputs.h"
 #include "controller/cmd/run_again.h"
 #include "controller/cmd/run_requests.h"
 #include "controller/cmd/secret_source.h"
@@ -199,8 +198,10 @@ static const struct option_row own_rows[] = {
      AT(outputs),
      .set_offset = OPTION_NO_SET,
      .meta = "FILE",
-     .accepted = "a file name ending in .json or .txt",
-     .text = "also write the report to FILE, format by its ending: .json or .txt (repeatable)"},
+     .accepted = "a file name",
+     .text = "also write the report to FILE, its format by the ending: .txt, .json, .csv, .hlog, "
+             ".hgrm, .html, .xml (JUnit), .md or .hammer (the whole run); or FORMAT:FILE; - is "
+             "standard output (repeatable)"},
     RESULT_OPTION_ROWS(struct run_options, results),
     {.name = "header-file",
      .aliases = "",
@@ -269,38 +270,23 @@ struct option_row *run_options_rows(size_t *n)
     return rows;
 }
 
-/* Found out now rather than when the run is over. Creates nothing. */
-static enum err check_writable(const char *path, struct errmsg *msg)
+enum err run_options_outputs(const struct run_options *o, struct outputs **out, struct errmsg *msg)
 {
-    char folder[PATH_MAX] = ".";
-    const char *slash = strrchr(path, '/'), *asked = path;
-    int mode = W_OK;
-    if (access(path, F_OK) != 0 && errno == ENOENT) {
-        if (slash != NULL)
-            snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
-        asked = folder;
-        mode = W_OK | X_OK;
-    }
-    if (access(asked, mode) == 0)
-        return ERR_OK;
-    return errmsg_set(msg, ERR_INVALID, "--output %s: %s; accepted is a file that can be written",
-                      path, strerror(errno));
+    const struct outputs_config c = {
+        .format = o->results.format, .json = o->json, .files = &o->outputs};
+    return outputs_new(&c, out, msg);
 }
 
-enum err run_options_outputs(const struct run_options *o, struct errmsg *msg)
+/* Found out now rather than when the run is over. */
+enum err run_options_check_outputs(const struct run_options *o, struct errmsg *msg)
 {
-    const struct option_list *l = &o->outputs;
-    for (size_t i = 0; i < l->n; i++) {
-        const char *dot = strrchr(l->items[i], '.');
-        if (dot == NULL || (strcmp(dot, ".json") != 0 && strcmp(dot, ".txt") != 0))
-            return errmsg_set(msg, ERR_INVALID,
-                              "--output %s: accepted is a file name ending in .json or .txt",
-                              l->items[i]);
-        enum err e = check_writable(l->items[i], msg);
-        if (e != ERR_OK)
-            return e;
-    }
-    return ERR_OK;
+    struct outputs *outputs;
+    enum err e = run_options_outputs(o, &outputs, msg);
+    if (e == ERR_OK && o->plan.debug_request && outputs_at(outputs, 0)->format != &report_text)
+        e = errmsg_set(msg, ERR_INVALID,
+                       "--debug-request with --json or --format: accepted is one of the two");
+    outputs_free(outputs);
+    return e;
 }
 
 /* What no agent's cores can change: at least one connection each, or one for each thread, and
@@ -509,15 +495,11 @@ enum err run_options_metrics(const struct run_options *o, struct errmsg *msg)
 }
 
 /* --debug-request: the first of them, and nothing is kept of it. */
-static enum err only_one_agent(struct run_options *o, struct inventory *inv, struct errmsg *msg)
+static void only_one_agent(struct run_options *o, struct inventory *inv)
 {
-    if (o->json)
-        return errmsg_set(msg, ERR_INVALID,
-                          "--debug-request with --json: accepted is one of the two");
     inv->n = inv->n > 0 ? 1 : 0;
     o->local = 1;
     o->no_journal = true;
-    return ERR_OK;
 }
 
 enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
@@ -540,7 +522,7 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
     if (e == ERR_OK && o->agents != NULL)
         e = run_options_agents(o, inv, msg);
     if (e == ERR_OK && o->plan.debug_request)
-        e = only_one_agent(o, inv, msg);
+        only_one_agent(o, inv);
     if (e == ERR_OK)
         e = check_min_agents(o, o->agents != NULL ? inv->n : o->local, msg);
     if (e == ERR_OK)
@@ -556,7 +538,7 @@ enum err run_options_check(struct run_options *o, const char *const *rest, size_
     if (e == ERR_OK)
         e = run_options_metrics(o, msg);
     if (e == ERR_OK)
-        e = run_options_outputs(o, msg);
+        e = run_options_check_outputs(o, msg);
     if (e == ERR_OK)
         e = result_options_check_every(o->results.every_ns, o->plan.interval_ns, msg);
     if (e == ERR_OK)

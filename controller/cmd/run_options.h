@@ -57,8 +57,12 @@ enum err run_options_words(const struct option_row *rows, size_t n, int argc, ch
 /* What comes after run_options_words: secrets, URL and plan, outputs, agents. */
 enum err run_options_check(struct run_options *o, const char *const *rest, size_t n_rest,
                            struct inventory *inv, struct errmsg *msg) MUST_CHECK;
-/* Can every --output be written? */
-enum err run_options_outputs(const struct run_options *o, struct errmsg *msg) MUST_CHECK;
+/* What --format, --json and --output ask for; the caller's (outputs_free). */
+struct outputs;
+enum err run_options_outputs(const struct run_options *o, struct outputs **out,
+                             struct errmsg *msg) MUST_CHECK;
+/* Can they all be written? */
+enum err run_options_check_outputs(const struct run_options *o, struct errmsg *msg) MUST_CHECK;
 /* Is --metrics an address of this machine? */
 enum err run_options_metrics(const struct run_options *o, struct errmsg *msg) MUST_CHECK;
 /* The agents that --agents names, those of groups ("@lab", "@all") from the inventory file. */

@@ -23,7 +23,8 @@ static const struct {
     const char *usage;
     const char *help, *codes;
 } commands[] = {
-    [RUNS_ATTACH] = {"wait-agents json output latency metrics verbose quiet " TLS "debug help",
+    [RUNS_ATTACH] = {"wait-agents format json output latency metrics verbose quiet " TLS
+                     "debug help",
                      "attach [flags] RUN",
                      "Takes over the run of a hammer-ctl that was killed: its agents go on for the "
                      "lease,\nthen stop by themselves and keep their results for 10 minutes. RUN "
@@ -104,7 +105,7 @@ static enum err check(enum runs_command command, struct runs_options *o, const c
             "nothing to stop: accepted is hammer-ctl stop RUN, or stop --agents LIST");
     }
     enum err e = run_options_metrics(&o->run, msg);
-    return e == ERR_OK ? run_options_outputs(&o->run, msg) : e;
+    return e == ERR_OK ? run_options_check_outputs(&o->run, msg) : e;
 }
 
 static enum err parse(enum runs_command command, int argc, char **argv, struct runs_options *o,

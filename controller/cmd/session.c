@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/cmd/session.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
@@ -19,6 +18,7 @@
 #include "controller/cmd/conditions.h"
 #include "controller/cmd/local_agents.h"
 #include "controller/cmd/observer.h"
+#include "controller/cmd/outputs.h"
 #include "controller/cmd/tags.h"
 #include "controller/report/looks.h"
 #include "controller/report/report.h"
@@ -60,6 +60,7 @@ struct session {
     struct abort_watch *watch; /* NULL = there is none */
     struct observer_run seen;  /* by the observers */
     struct observers *observers;
+    struct outputs *outputs;
     bool began;              /* agents were dialled */
     bool unwritten;          /* the report exists nowhere */
     uint64_t interrupted_ns; /* last Ctrl-C, 0 = none */
@@ -217,38 +218,20 @@ static void build_result(struct session *s)
 
 /* --- reports -------------------------------------------------------------------------------- */
 
-static bool write_file(const struct result *r, const struct report_options *o, const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    const struct report_format *format = strcmp(dot, ".json") == 0 ? &report_json : &report_text;
-    FILE *f = fopen(path, "w");
-    bool ok = f != NULL && format->write(r, o, f) == ERR_OK;
-    if (f != NULL && fclose(f) != 0)
-        ok = false;
-    if (!ok)
-        fprintf(stderr, "hammer-ctl: --output %s: %s\n", path, strerror(errno));
-    return ok;
-}
-
 static int write_reports(struct session *s)
 {
     struct report_options o = {.spectrum = s->options->spectrum,
                                .verbose = s->options->verbose,
                                .secret_headers = s->secret_headers};
     looks_settle(&o);
-    const struct report_format *format = s->options->json ? &report_json : &report_text;
-    if (s->options->plan.debug_request)
-        format = &report_debug;
+    struct outputs_run run = {
+        .result = s->result, .options = &o, .live = true, .debug = s->options->plan.debug_request};
     bool whole = observers_finish(s->observers, s->result);
-    bool ok = format->write(s->result, &o, stdout) == ERR_OK && fflush(stdout) == 0;
-    if (!ok)
-        fprintf(stderr, "hammer-ctl: the report could not be written: %s\n", strerror(errno));
-    for (size_t i = 0; i < s->options->outputs.n; i++)
-        ok = write_file(s->result, &o, s->options->outputs.items[i]) && ok;
-    s->unwritten = !ok && errno != EPIPE;
-    if (!(ok && whole) && s->result->verdict.exit_code == 0)
+    enum err e = outputs_write(s->outputs, &run);
+    s->unwritten = e == ERR_SYSTEM;
+    if ((e != ERR_OK || !whole) && s->result->verdict.exit_code == 0)
         return EXIT_COULD_NOT;
-    if (s->options->plan.debug_request && ok)
+    if (run.debug && e == ERR_OK)
         return report_debug_answered(s->result) ? 0 : EXIT_COULD_NOT;
     return s->result->verdict.exit_code;
 }
@@ -448,6 +431,8 @@ static enum err assemble(struct session *s, struct errmsg *msg)
     if (e != ERR_OK)
         return e;
     e = load_conditions(s, msg);
+    if (e == ERR_OK)
+        e = run_options_outputs(s->options, &s->outputs, msg);
     if (e != ERR_OK)
         return e;
     s->merge = merge_new(s->inventory->n, s->options->plan.interval_ns);
@@ -530,6 +515,7 @@ static void dispose(struct session *s)
     observers_close(s->observers);
     s->observers = NULL;
     close_journal(s);
+    outputs_free(s->outputs);
     result_free(s->result);
     fleet_free(s->fleet);
     s->fleet = NULL; /* the loop still turns, and signals still come */

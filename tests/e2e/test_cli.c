@@ -35,7 +35,7 @@ static const struct {
     {{"run", "--rps", "fast", URL}, 1, "", "--rate fast: accepted is a rate"},
     {{"run", "-z", "soon", URL}, 1, "", "--duration soon: accepted is a duration"},
     {{"run", "--duratoin", "5", URL}, 1, "", "did you mean --duration?"},
-    {{"run", "-r1", "-o", "r.csv", URL}, 1, "", "--output r.csv: accepted is a file name"},
+    {{"run", "-r1", "-o", "r.pdf", URL}, 1, "", "--output r.pdf: accepted is a file name"},
     {{"run", "-r1", "-o", "/no/folder/r.json", URL}, 1, "", "No such file or directory; accepted"},
     {{"run", "-r1", "--local", "3", "-c", "2", URL}, 1, "", "--connections 2 on 3 agents"},
     {{"run", "-r1", "--local", "2", "-c", "3", "-t", "2", URL}, 1, "", "at least 4, one a thread"},
