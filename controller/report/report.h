@@ -31,6 +31,7 @@ extern const struct report_format report_text;
 extern const struct report_format report_json;
 extern const struct report_format report_csv;
 extern const struct report_format report_csv_percentiles;
+extern const struct report_format report_csv_summary;
 extern const struct report_format report_hgrm;
 extern const struct report_format report_hgrm_uncorrected;
 extern const struct report_format report_html;
