@@ -161,12 +161,13 @@ const struct output *outputs_at(const struct outputs *o, size_t i)
     return &o->items[i];
 }
 
-const char *outputs_store(const struct outputs *o)
+size_t outputs_stores(const struct outputs *o, const char **paths)
 {
+    size_t n = 0;
     for (size_t i = 0; i < o->n; i++)
         if (o->items[i].format == &report_store)
-            return o->items[i].path;
-    return NULL;
+            paths[n++] = o->items[i].path;
+    return n;
 }
 
 /* --- rows of a stored run ------------------------------------------------------------------- */
@@ -219,13 +220,6 @@ static bool write_stream(struct outputs *o, const struct outputs_run *run,
     return format->write(run->result, run->options, out) == ERR_OK && fflush(out) == 0;
 }
 
-static enum err write_store(const struct outputs_run *run, const char *path, struct errmsg *msg)
-{
-    (void)path;
-    return errmsg_set(msg, ERR_STATE, "%s",
-                      run->no_store != NULL ? run->no_store : "the run is in no history");
-}
-
 static enum err write_file(struct outputs *o, const struct outputs_run *run,
                            const struct output *item)
 {
@@ -233,7 +227,8 @@ static enum err write_file(struct outputs *o, const struct outputs_run *run,
     struct output_file *f;
     enum err e;
     if (item->format == &report_store) {
-        e = write_store(run, item->path, &msg);
+        e = run->store != NULL ? run->store(run->arg, item->path, &msg)
+                               : errmsg_set(&msg, ERR_STATE, "the run is in no history");
     } else {
         e = output_file_open(item->path, &f, &msg);
         if (e == ERR_OK) {

@@ -38,9 +38,9 @@ void outputs_free(struct outputs *o); /* NULL is fine */
 /* What was asked for; that of standard output comes first. */
 size_t outputs_n(const struct outputs *o);
 const struct output *outputs_at(const struct outputs *o, size_t i);
-/* The first file that is a database of the run, NULL = there is none. A run that the history does
- * not keep (--no-save) is recorded there while it goes on. */
-const char *outputs_store(const struct outputs *o);
+/* The files that are databases of the run, at most outputs_n of them; returns how many. The paths
+ * are the outputs'. */
+size_t outputs_stores(const struct outputs *o, const char **paths);
 
 /* A merge_view_fn (`outputs` is one): each row of a stored run, in order and before outputs_write.
  * A live run's are written as they come, by observe_hlog. */
@@ -49,10 +49,9 @@ void outputs_row(void *outputs, const struct merge_view *v);
 struct outputs_run {
     const struct result *result;
     const struct report_options *options;
-    /* Database that has the whole run, for a file of it alone; NULL = there is none, and `no_store`
-     * says why. */
-    const char *db;
-    const char *no_store;
+    /* Makes the file a database of the run, whole or not at all. */
+    enum err (*store)(void *arg, const char *path, struct errmsg *msg);
+    void *arg;
     bool live;  /* rows were not given to outputs_row, observe_hlog has written them */
     bool debug; /* --debug-request: standard output gets what was said */
 };

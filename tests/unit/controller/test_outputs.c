@@ -331,6 +331,36 @@ START_TEST(test_rows_live)
 }
 END_TEST
 
+/* --- databases ------------------------------------------------------------------------------ */
+
+static enum err store(void *arg, const char *path, struct errmsg *msg)
+{
+    fill(path, "a database", 0600);
+    return ++*(int *)arg < 3 ? ERR_OK : errmsg_set(msg, ERR_SYSTEM, "the disk is full");
+}
+
+START_TEST(test_stores)
+{
+    struct report_fixture f;
+    struct report_options options = {.verbose = false};
+    int stored = 0;
+    const char *paths[4];
+    report_fixture(&f, 60, 0);
+    report_fixture_finish(&f);
+    struct outputs *o = made(NULL, false, "a.hammer text:/dev/null hammer:b");
+    ck_assert_uint_eq(outputs_stores(o, paths), 2);
+    ck_assert_str_eq(paths[0], "a.hammer");
+    ck_assert_str_eq(paths[1], "b");
+    struct outputs_run run = {.result = f.r, .options = &options, .store = store, .arg = &stored};
+    ck_assert_ptr_nonnull(freopen("stdout", "w", stdout));
+    ck_assert_int_eq(outputs_write(o, &run), ERR_OK);
+    ck_assert_int_eq(stored, 2);
+    ck_assert_int_eq(outputs_write(o, &run), ERR_SYSTEM);
+    outputs_free(o);
+    result_free(f.r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("outputs");
@@ -344,6 +374,7 @@ int main(void)
     tcase_add_test(t, test_not_regular);
     tcase_add_test(t, test_rows);
     tcase_add_test(t, test_rows_live);
+    tcase_add_test(t, test_stores);
     suite_add_tcase(s, t);
     return check_main(s);
 }
