@@ -45,6 +45,20 @@ enum err output_file_check(const char *path, struct errmsg *msg)
     return errmsg_set(msg, ERR_INVALID, "%s: %s", path, strerror(errno));
 }
 
+enum err output_file_check_beside(const char *path, struct errmsg *msg)
+{
+    char folder[PATH_MAX] = ".";
+    int len = folder_len(path);
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return errmsg_set(msg, ERR_INVALID, "%s: no regular file", path);
+    if (len > 0)
+        snprintf(folder, sizeof folder, "%.*s", len, path);
+    if (access(folder, W_OK | X_OK) != 0)
+        return errmsg_set(msg, ERR_INVALID, "%s: its folder: %s", path, strerror(errno));
+    return ERR_OK;
+}
+
 /* Beside it, under a name that nobody has. */
 static FILE *open_beside(struct output_file *f, const struct stat *there)
 {
@@ -63,11 +77,26 @@ static FILE *open_beside(struct output_file *f, const struct stat *there)
     return fdopen(fd, "w");
 }
 
+/* /dev/stdout, wherever that leads: what was written there already stays. */
+static FILE *open_standard(const struct stat *there)
+{
+    struct stat st;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fstat(fd, &st) != 0 || st.st_dev != there->st_dev || st.st_ino != there->st_ino)
+            continue;
+        int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        return copy >= 0 ? fdopen(copy, "w") : NULL;
+    }
+    return NULL;
+}
+
 static FILE *open_stream(struct output_file *f)
 {
     struct stat st;
     bool there = stat(f->place, &st) == 0;
-    FILE *stream = NULL;
+    FILE *stream = there ? open_standard(&st) : NULL;
+    if (stream != NULL)
+        return stream;
     if (!there || S_ISREG(st.st_mode))
         stream = open_beside(f, there ? &st : NULL);
     return stream != NULL ? stream : fopen(f->place, "we");

@@ -17,6 +17,8 @@ struct output_file;
 
 /* Can it be written? Creates nothing. The message begins with the path. */
 enum err output_file_check(const char *path, struct errmsg *msg) MUST_CHECK;
+/* The same for what is always made beside its place: no device, and the folder can be written. */
+enum err output_file_check_beside(const char *path, struct errmsg *msg) MUST_CHECK;
 /* The errors of all: ERR_SYSTEM, the message says why. */
 enum err output_file_open(const char *path, struct output_file **out,
                           struct errmsg *msg) MUST_CHECK;

@@ -90,14 +90,18 @@ static enum err take_stdout(const struct outputs_config *c, const char *word,
     return ERR_OK;
 }
 
-static enum err check_file(const struct outputs *o, const char *word, const char *path,
+static enum err check_file(const struct outputs *o, const char *word, const struct output *item,
                            struct errmsg *msg)
 {
+    const char *path = item->path;
     struct errmsg why;
     for (size_t i = 1; i < o->n; i++)
         if (strcmp(o->items[i].path, path) == 0)
             return refuse_file(word, "the file is named twice", msg);
-    if (output_file_check(path, &why) == ERR_OK)
+    enum err e = output_file_check(path, &why);
+    if (e == ERR_OK && item->format == &report_store)
+        e = output_file_check_beside(path, &why);
+    if (e == ERR_OK)
         return ERR_OK;
     return errmsg_set(msg, ERR_INVALID, "--output %.400s; accepted is a file that can be written",
                       why.text);
@@ -113,7 +117,7 @@ static enum err take_files(const struct outputs_config *c, struct outputs *o, st
         if (e == ERR_OK && strcmp(item.path, "-") == 0) {
             e = take_stdout(c, word, &item, o, &taken, msg);
         } else if (e == ERR_OK) {
-            e = check_file(o, word, item.path, msg);
+            e = check_file(o, word, &item, msg);
             if (e == ERR_OK)
                 o->items[o->n++] = (struct output){item.format, mem_strdup(item.path)};
         }

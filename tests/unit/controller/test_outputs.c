@@ -124,6 +124,7 @@ static const struct {
     {NULL, false, "hammer:-", "--output hammer:-: a database cannot be printed"},
     {NULL, false, "/nonexistent/a.json", "--output /nonexistent/a.json: No such file"},
     {NULL, false, "json:/tmp", "--output /tmp: Is a directory"},
+    {NULL, false, "hammer:/dev/full", "--output /dev/full: no regular file"},
 };
 
 START_TEST(test_refused)
@@ -276,6 +277,26 @@ START_TEST(test_not_regular)
 }
 END_TEST
 
+/* What standard output leads to is not replaced by another file. */
+START_TEST(test_standard)
+{
+    struct report_fixture f;
+    report_fixture(&f, 60, 0);
+    report_fixture_finish(&f);
+    struct outputs *o = made(NULL, false, "json:/dev/stdout");
+    ck_assert_int_eq(write_all(o, f.r), ERR_OK);
+    outputs_free(o);
+    char *json = report_render(&report_json, f.r, false, false), *got = file_read("stdout");
+    char *text = report_render(&report_text, f.r, false, false);
+    ck_assert_int_eq(strncmp(got, text, strlen(text)), 0);
+    ck_assert_str_eq(got + strlen(text), json);
+    free(json);
+    free(text);
+    mem_free(got);
+    result_free(f.r);
+}
+END_TEST
+
 /* --- rows of a stored run ------------------------------------------------------------------- */
 
 static void add_rows(struct outputs *o, uint64_t n)
@@ -372,6 +393,7 @@ int main(void)
     tcase_add_test(t, test_written);
     tcase_add_test(t, test_whole_or_not);
     tcase_add_test(t, test_not_regular);
+    tcase_add_test(t, test_standard);
     tcase_add_test(t, test_rows);
     tcase_add_test(t, test_rows_live);
     tcase_add_test(t, test_stores);
