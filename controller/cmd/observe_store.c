@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The history: what the agents send goes into the database while the run goes on. */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "common/host.h"
 #include "common/mem.h"
 #include "controller/cmd/observer.h"
+#include "controller/cmd/run_store.h"
 #include "controller/store/environment.h"
 #include "controller/store/history_writer.h"
 #include "controller/store/recording_plan.h"
@@ -24,6 +24,7 @@ struct history {
     struct recording *recording; /* NULL = handed over */
     char run_id[33];
     bool begun, ended;
+    struct run_store where;
 };
 
 static void say(const struct observer_run *run, const char *what, const char *why, const char *hint)
@@ -131,6 +132,8 @@ static void on_interval(void *self, const struct merge_view *v)
 static void on_timer(void *arg)
 {
     struct history *h = arg;
+    if (h->writer == NULL)
+        return;
     history_writer_flush(h->writer);
     loop_timer_at(h->timer, clock_mono_ns() + FLUSH_NS);
 }
@@ -147,6 +150,11 @@ static bool on_finish(void *self, const struct result *result)
     r->ended_wall_ns = clock_wall_ns();
     history_writer_end(h->writer, r, NULL, 0);
     h->ended = true;
+    /* Its files are made from the database, which has to be whole then. */
+    if (h->where.asked_for) {
+        history_writer_close(h->writer, PATIENCE_NS);
+        h->writer = NULL;
+    }
     return true; /* the report is whole without it */
 }
 
@@ -156,22 +164,13 @@ static void close_store(void *self)
     if (h->timer != NULL)
         loop_timer_free(h->timer);
     history_writer_close(h->writer, PATIENCE_NS);
+    if (h->where.kind == RUN_STORE_PASSING)
+        run_store_remove(&h->where);
     recording_free(h->recording);
     mem_free(h);
 }
 
 /* --- its beginning -------------------------------------------------------------------------- */
-
-static enum err open_database(const struct observer_run *run, struct store **out,
-                              struct errmsg *msg)
-{
-    char path[PATH_MAX];
-    if (run->options->results.db != NULL)
-        return store_open(run->options->results.db, STORE_WRITE, out, msg);
-    if (!store_default_path(path, sizeof path))
-        return errmsg_set(msg, ERR_NOT_FOUND, "no home folder");
-    return store_open(path, STORE_WRITE, out, msg);
-}
 
 /* Takes the store over. */
 static enum err start(const struct observer_run *run, struct store *store, struct history **out,
@@ -203,15 +202,22 @@ static enum err open_store(const struct observer_run *run, void **self, struct e
     struct errmsg why = {{0}};
     struct store *store = NULL;
     struct history *h = NULL;
-    const struct run_options *o = run->options;
-    if (o->plan.debug_request || o->results.no_save)
+    struct run_store where;
+    enum err e = run_store_find(run->options, &where, &why);
+    if (e == ERR_OK && where.kind == RUN_STORE_NONE)
         return ERR_OK;
-    enum err e = open_database(run, &store, &why);
+    if (e == ERR_OK && where.kind == RUN_STORE_PASSING)
+        run_store_remove(&where); /* of a run that was killed */
+    if (e == ERR_OK)
+        e = store_open(where.path, STORE_WRITE, &store, &why);
     if (e == ERR_OK)
         e = start(run, store, &h, &why);
+    if (e == ERR_OK)
+        h->where = where;
     *self = h;
-    if (e != ERR_OK && o->results.db != NULL)
-        return errmsg_set(msg, e, "--db %s", why.text);
+    if (e != ERR_OK && where.asked_for)
+        return errmsg_set(msg, e, "%s%s",
+                          run->options->results.db != NULL ? "--db " : "the history: ", why.text);
     if (e != ERR_OK)
         say(run, "the run is not kept in the history", why.text,
             " (--db FILE puts it elsewhere, --no-save does without)");

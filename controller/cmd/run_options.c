@@ -285,6 +285,12 @@ enum err run_options_check_outputs(const struct run_options *o, struct errmsg *m
     if (e == ERR_OK && o->plan.debug_request && outputs_at(outputs, 0)->format != &report_text)
         e = errmsg_set(msg, ERR_INVALID,
                        "--debug-request with --json or --format: accepted is one of the two");
+    const char **paths = mem_calloc(o->outputs.n + 1, sizeof *paths);
+    if (e == ERR_OK && o->plan.debug_request && outputs_stores(outputs, paths) > 0)
+        e = errmsg_set(msg, ERR_INVALID,
+                       "--debug-request with --output %.200s: accepted is one of the two",
+                       paths[0]);
+    mem_free(paths);
     outputs_free(outputs);
     return e;
 }

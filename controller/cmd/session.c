@@ -19,6 +19,7 @@
 #include "controller/cmd/local_agents.h"
 #include "controller/cmd/observer.h"
 #include "controller/cmd/outputs.h"
+#include "controller/cmd/run_store.h"
 #include "controller/cmd/tags.h"
 #include "controller/report/looks.h"
 #include "controller/report/report.h"
@@ -218,14 +219,24 @@ static void build_result(struct session *s)
 
 /* --- reports -------------------------------------------------------------------------------- */
 
+static enum err store_run(void *arg, const char *path, struct errmsg *msg)
+{
+    const struct session *s = arg;
+    return run_store_export(s->options, s->result->run_id, path, msg);
+}
+
 static int write_reports(struct session *s)
 {
     struct report_options o = {.spectrum = s->options->spectrum,
                                .verbose = s->options->verbose,
                                .secret_headers = s->secret_headers};
     looks_settle(&o);
-    struct outputs_run run = {
-        .result = s->result, .options = &o, .live = true, .debug = s->options->plan.debug_request};
+    struct outputs_run run = {.result = s->result,
+                              .options = &o,
+                              .store = store_run,
+                              .arg = s,
+                              .live = true,
+                              .debug = s->options->plan.debug_request};
     bool whole = observers_finish(s->observers, s->result);
     enum err e = outputs_write(s->outputs, &run);
     s->unwritten = e == ERR_SYSTEM;

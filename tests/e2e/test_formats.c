@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/hist.h"
 #include "common/mem.h"
@@ -202,6 +203,45 @@ START_TEST(test_log_printed)
 }
 END_TEST
 
+/* --- the whole run -------------------------------------------------------------------------- */
+
+static bool is_there(const char *name)
+{
+    char path[128];
+    return access(in_folder("", name, path), F_OK) == 0;
+}
+
+/* From the history, and without one: then nothing else is left of it. */
+START_TEST(test_whole_run)
+{
+    static const char magic[] = "SQLite format 3";
+    char paths[2][128], data[64];
+    struct process p;
+    folder_make(data);
+    ck_assert_int_eq(setenv("XDG_DATA_HOME", data, 1), 0);
+    for (int i = 0; i < 2; i++) {
+        const char *args[] = {"run",      "-n",
+                              "50",       "-c",
+                              "4",        "-q",
+                              "-o",       in_folder("", i == 0 ? "a.hammer" : "c.hammer", paths[0]),
+                              "-o",       in_folder("", i == 0 ? "b.hammer" : "d.hammer", paths[1]),
+                              target.url, i == 0 ? NULL : "--no-save",
+                              NULL};
+        int code = process_run(&p, "hammer-ctl", args, LIMIT_MS);
+        ck_assert_msg(code == 0 || code == 4, "exit code %d: %s", code, p.err);
+        for (int k = 0; k < 2; k++) {
+            char *bytes = file_read(paths[k]);
+            ck_assert_ptr_nonnull(bytes);
+            ck_assert_str_eq(bytes, magic);
+            mem_free(bytes);
+        }
+        process_end(&p);
+    }
+    ck_assert(!is_there("c.hammer.recording") && !is_there("c.hammer.recording-wal"));
+    folder_remove(data);
+}
+END_TEST
+
 /* --- what cannot be written ----------------------------------------------------------------- */
 
 /* An older file stays where the run does not begin; a full device costs the exit code. */
@@ -238,6 +278,7 @@ int main(void)
     tcase_add_test(t, test_all_at_once);
     tcase_add_test(t, test_streamed);
     tcase_add_test(t, test_log_printed);
+    tcase_add_test(t, test_whole_run);
     tcase_add_test(t, test_not_written);
     suite_add_tcase(s, t);
     return check_main(s);
