@@ -56,8 +56,8 @@ struct result_options {
         .name = "format", .aliases = "", .type = OPTION_STRING,                                    \
         .offset = offsetof(owner, member.format), .set_offset = OPTION_NO_SET, .meta = "NAME",     \
         .accepted = "a format that --help lists",                                                  \
-        .text =                                                                                    \
-            "print the report as text (default), json, csv, hlog, hgrm, html, junit or markdown"   \
+        .text = "print the report as text (default), json, csv, csv-percentiles, csv-summary, "    \
+                "hlog, hgrm, hgrm-uncorrected, html, junit or markdown"                            \
     }
 #define RESULT_OPTION_EVERY(owner, member)                                                         \
     {                                                                                              \

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "controller/cmd/run_options.h"
 #include "controller/report/formats.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/hlog_reader.h"
@@ -155,6 +156,25 @@ START_TEST(test_table)
     char names[FORMATS_TEXT], suffixes[FORMATS_TEXT];
     ck_assert_uint_lt(strlen(formats_names(names)), FORMATS_TEXT - 1);
     ck_assert_uint_lt(strlen(formats_suffixes(suffixes)), FORMATS_TEXT - 1);
+}
+END_TEST
+
+/* Help and page name every format. */
+START_TEST(test_listed)
+{
+    const struct option_group own = run_options_own();
+    const char *help = option_find(own.rows, own.n, "format")->text;
+    char *page = file_read(TEST_DATA_DIR "/../../docs/formats.md");
+    ck_assert_ptr_nonnull(page);
+    for (size_t i = 0; formats_all[i] != NULL; i++) {
+        const struct report_format *f = formats_all[i];
+        char row[80];
+        snprintf(row, sizeof row, "\n| `%s` |%s%s%s |", f->name, f->suffix != NULL ? " `" : "",
+                 f->suffix != NULL ? f->suffix : "", f->suffix != NULL ? "`" : "");
+        ck_assert_msg(strstr(page, row) != NULL, "docs/formats.md misses %s", row + 1);
+        ck_assert_msg(f == &report_store || strstr(help, f->name) != NULL, "--format: %s", f->name);
+    }
+    mem_free(page);
 }
 END_TEST
 
@@ -390,6 +410,7 @@ int main(void)
     tcase_add_loop_test(t, test_asked_for, 0, sizeof good / sizeof good[0]);
     tcase_add_loop_test(t, test_refused, 0, sizeof bad / sizeof bad[0]);
     tcase_add_test(t, test_table);
+    tcase_add_test(t, test_listed);
     tcase_add_test(t, test_written);
     tcase_add_test(t, test_whole_or_not);
     tcase_add_test(t, test_not_regular);
