@@ -92,11 +92,13 @@ START_TEST(test_altered)
 }
 END_TEST
 
-static char *envelope(const uint8_t *bytes, size_t len)
+/* With so many bytes behind the zlib stream. */
+static char *envelope(const uint8_t *bytes, size_t len, size_t behind)
 {
     uLongf packed = compressBound((uLong)len);
-    uint8_t *all = mem_calloc(8 + packed, 1);
+    uint8_t *all = mem_calloc(8 + packed + behind, 1);
     ck_assert_int_eq(compress2(all + 8, &packed, bytes, (uLong)len, 9), Z_OK);
+    packed += behind;
     static const uint8_t cookie[] = {0x1c, 0x84, 0x93, 0x14};
     memcpy(all, cookie, sizeof cookie);
     for (size_t i = 0; i < 4; i++)
@@ -120,11 +122,21 @@ static const uint8_t single[] = {0x1c, 0x84, 0x93, 0x13, 0, 0,    0,    4,    0,
 
 static enum err decode_bytes(const uint8_t *bytes, size_t len)
 {
-    char *text = envelope(bytes, len);
+    char *text = envelope(bytes, len, 0);
     enum err e = decode(text, strlen(text));
     mem_free(text);
     return e;
 }
+
+START_TEST(test_left_over)
+{
+    for (size_t behind = 0; behind < 7; behind++) {
+        char *text = envelope(single, sizeof single, behind);
+        ck_assert_int_eq(decode(text, strlen(text)) == ERR_OK, behind == 0);
+        mem_free(text);
+    }
+}
+END_TEST
 
 /* A few bytes that swell to megabytes: refused by what the header allows, before they swell. */
 START_TEST(test_bombs)
@@ -143,6 +155,8 @@ START_TEST(test_bombs)
     memcpy(bytes, single, sizeof single);
     bytes[7] = 3; /* less than there is */
     ck_assert_int_ne(decode_bytes(bytes, sizeof single), ERR_OK);
+    bytes[7] = 5; /* more */
+    ck_assert_int_ne(decode_bytes(bytes, sizeof single), ERR_OK);
     mem_free(bytes);
 }
 END_TEST
@@ -155,6 +169,7 @@ int main(void)
     tcase_add_test(t, test_golden);
     tcase_add_test(t, test_cut_short);
     tcase_add_test(t, test_altered);
+    tcase_add_test(t, test_left_over);
     tcase_add_test(t, test_bombs);
     suite_add_tcase(s, t);
     return check_main(s);
