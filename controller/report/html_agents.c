@@ -316,7 +316,7 @@ static void rows_of_connections(struct html_table *t, const struct html_page *p)
 
 void html_table_environment(const struct html_page *p)
 {
-    static const struct html_column columns[] = {{"", false}, {"", false}};
+    static const struct html_column columns[] = {{"what", false}, {"how much", false}};
     const struct {
         const char *name;
         uint64_t n;

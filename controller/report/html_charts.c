@@ -34,10 +34,10 @@ static void legend(const struct html_page *p, const struct key *keys, size_t n)
     for (size_t i = 0; i < n; i++)
         if (keys[i].text != NULL)
             fprintf(p->out,
-                    "<li><svg viewBox=\"0 0 26 10\" aria-hidden=\"true\"><path class=\"%s %s\" "
-                    "d=\"%s\"/></svg>%s</li>\n",
-                    keys[i].area ? "band" : "line", keys[i].class,
-                    keys[i].area ? "M1 0h24v10h-24z" : "M1 5h24", keys[i].text);
+                    "<li class=\"%s\"><svg viewBox=\"0 0 26 10\" aria-hidden=\"true\"><path "
+                    "class=\"%s %s\" d=\"%s\"/></svg>%s</li>\n",
+                    keys[i].area ? "of-area" : "of-line", keys[i].area ? "band" : "line",
+                    keys[i].class, keys[i].area ? "M1 0h24v10h-24z" : "M1 5h24", keys[i].text);
     fprintf(p->out, "</ul>\n</div>\n");
 }
 
@@ -79,7 +79,7 @@ static void weak_part(const struct svg *c, const struct spectrum *s)
 void html_chart_spectrum(const struct html_page *p)
 {
     char text[400];
-    struct svg c = {.out = p->out, .id = "spectrum"};
+    struct svg c = {.out = p->out, .id = "spectrum", .whole = SVG_HALF};
     if (p->due.count == 0)
         return;
     struct spectrum s = spectrum_of(p, SPECTRUM_STATIC);
@@ -174,7 +174,7 @@ static void latency_lines(const struct html_page *p, const struct svg *c)
 
 void html_chart_latency(const struct html_page *p)
 {
-    struct svg c = {.out = p->out, .id = "latency"};
+    struct svg c = {.out = p->out, .id = "latency", .whole = SVG_WIDE};
     char text[256];
     if (p->time.n == 0 || p->due.count == 0)
         return;
@@ -200,7 +200,7 @@ void html_chart_latency(const struct html_page *p)
 
 void html_chart_rate(const struct html_page *p)
 {
-    struct svg c = {.out = p->out, .id = "rate"};
+    struct svg c = {.out = p->out, .id = "rate", .whole = SVG_WIDE};
     const struct timeline *t = &p->time;
     double least, most = 0, min, max;
     char text[256], achieved[HTML_NUMBER], target[HTML_NUMBER];
@@ -223,8 +223,8 @@ void html_chart_rate(const struct html_page *p)
     svg_axes(&c, "time after the start", "per second");
     if (errors)
         svg_area(&c, "errors", t->n, t->at_ns, t->line[LINE_ERRORS]);
-    svg_line(&c, "target", t->n, t->at_ns, t->line[LINE_TARGET]);
     svg_line(&c, "achieved", t->n, t->at_ns, t->line[LINE_ACHIEVED]);
+    svg_line(&c, "target", t->n, t->at_ns, t->line[LINE_TARGET]);
     if (errors)
         svg_line(&c, "errors", t->n, t->at_ns, t->line[LINE_ERRORS]);
     svg_end(&c);

@@ -223,7 +223,11 @@ void html_facts(const struct html_page *p)
     from_whom(p);
     fact_text(p, "Started", units_format_utc(p->r->started_wall_ns, started));
     fact_text(p, "Tags", p->r->tags);
-    fact_text(p, "Run", p->r->run_id);
+    fact(p, "Run");
+    fprintf(p->out, "<span class=\"small\">");
+    html_text(p->out, p->r->run_id);
+    fprintf(p->out, "</span>");
+    fact_end(p);
     fprintf(p->out, "</dl>\n");
 }
 
@@ -261,9 +265,9 @@ void html_key_figures(const struct html_page *p)
     fprintf(p->out, "<dl class=\"tiles\">\n");
     if (wanted > 0)
         snprintf(note, sizeof note, "of %s wanted", html_rate(wanted, a));
-    tile(p, "Responses per second", html_rate(achieved, value), note);
+    tile(p, "Responses/s", html_rate(achieved, value), note);
     tile_latency(p, p->one_clock ? "Median" : "Median, corrected", 50);
-    tile_latency(p, p->one_clock ? "99th percentile" : "99th percentile, corrected", 99);
+    tile_latency(p, p->one_clock ? "p99" : "p99, corrected", 99);
     tile_latency(p, p->one_clock ? "Slowest" : "Slowest, corrected", 100);
     snprintf(note, sizeof note, "%s of %s requests", html_count(p->c.ok, a),
              html_count(p->c.scheduled, b));

@@ -16,9 +16,7 @@ static void set_edges(struct heat *h, uint64_t min_ns, uint64_t max_ns)
 {
     struct scale axis = scale_latency(min_ns, max_ns);
     double decades = log10(axis.max / axis.min);
-    double a_decade = floor(HEAT_ROWS / decades); /* at most as fine as the eye needs */
-    if (a_decade > 12)
-        a_decade = 12;
+    double a_decade = fmin(floor(HEAT_ROWS / decades), 36); /* finer than the eye needs */
     h->rows = (size_t)fmin(fmax(ceil(decades * a_decade - 1e-6), 1), HEAT_ROWS);
     for (size_t i = 0; i <= h->rows; i++)
         h->edge_ns[i] = axis.min * pow(axis.max / axis.min, (double)i / (double)h->rows);
@@ -171,7 +169,7 @@ static void choice(const struct html_page *p)
 
 void html_chart_heat(const struct html_page *p)
 {
-    struct svg c = {.out = p->out, .id = "heat"};
+    struct svg c = {.out = p->out, .id = "heat", .whole = SVG_WIDE};
     struct heat *h = heat_of(p->r);
     char text[256], length[HTML_NUMBER];
     if (h == NULL)

@@ -19,12 +19,12 @@ void svg_begin(struct svg *c, const char *title, const char *description)
 {
     c->left = LEFT;
     c->top = TOP;
-    c->width = SVG_WIDTH - LEFT - RIGHT;
+    c->width = c->whole - LEFT - RIGHT;
     c->height = HEIGHT - TOP - BOTTOM;
     fprintf(c->out,
             "<svg class=\"chart\" role=\"img\" aria-labelledby=\"%s-t %s-d\" viewBox=\"0 0 %d "
             "%d\">\n<title id=\"%s-t\">",
-            c->id, c->id, SVG_WIDTH, HEIGHT, c->id);
+            c->id, c->id, (int)c->whole, HEIGHT, c->id);
     html_text(c->out, title);
     fprintf(c->out, "</title>\n<desc id=\"%s-d\">", c->id);
     html_text(c->out, description);

@@ -15,11 +15,14 @@
  * end.
  */
 
-#define SVG_WIDTH 880 /* of the picture, in its own units */
+/* Widths of pictures in their own units, which are pixels where there is room. */
+#define SVG_WIDE 1072
+#define SVG_HALF 720
 
 struct svg {
     FILE *out;
     const char *id; /* of the figure; a word */
+    double whole;   /* its width */
     struct scale x, y;
     double left, top, width, height; /* of the plot */
 };

@@ -79,7 +79,8 @@ static void note_all_due(const struct html_page *p)
 
 void html_table_latency(const struct html_page *p)
 {
-    struct html_column columns[4] = {{"", false}, {p->one_clock ? "latency" : "corrected", true}};
+    struct html_column columns[4] = {{"percentile", false},
+                                     {p->one_clock ? "latency" : "corrected", true}};
     size_t n = 2;
     if (p->due.count == 0) {
         note(p, "No request completed, so there is no latency.");
@@ -89,7 +90,7 @@ void html_table_latency(const struct html_page *p)
         columns[n++] = (struct html_column){"uncorrected", true};
     if (p->with_all)
         columns[n++] = (struct html_column){"all due", true};
-    struct html_table t = html_table_begin(p->out, "t-latency", "Latency", columns, n);
+    struct html_table t = html_table_begin(p->out, "t-latency", "Percentiles", columns, n);
     row_fixed(p, &t, "min", p->due.min, p->sent.min);
     if (p->with_all)
         html_cell_latency(&t, p->due.min, false);
@@ -145,13 +146,25 @@ static void slice_name(const struct html_page *p, enum slice_by by, const struct
 static void slices_table(const struct html_page *p, enum slice_by by, const char *id,
                          const char *caption)
 {
-    static const struct html_column both[] = {
-        {"", false},           {"target/s", true},    {"achieved/s", true}, {"requests", true},
-        {"errors", true},      {"p50 corr.", true},   {"p99 corr.", true},  {"max corr.", true},
-        {"p50 uncorr.", true}, {"p99 uncorr.", true}, {"max uncorr.", true}};
-    static const struct html_column one[] = {
-        {"", false},      {"target/s", true}, {"achieved/s", true}, {"requests", true},
-        {"errors", true}, {"p50", true},      {"p99", true},        {"max", true}};
+    const struct html_column both[] = {{by == SLICE_NAME ? "request" : "stage", false},
+                                       {"target/s", true},
+                                       {"achieved/s", true},
+                                       {"requests", true},
+                                       {"errors", true},
+                                       {"p50 corr.", true},
+                                       {"p99 corr.", true},
+                                       {"max corr.", true},
+                                       {"p50 uncorr.", true},
+                                       {"p99 uncorr.", true},
+                                       {"max uncorr.", true}};
+    const struct html_column one[] = {{by == SLICE_NAME ? "request" : "stage", false},
+                                      {"target/s", true},
+                                      {"achieved/s", true},
+                                      {"requests", true},
+                                      {"errors", true},
+                                      {"p50", true},
+                                      {"p99", true},
+                                      {"max", true}};
     if (!slices_any(p->r, by))
         return;
     struct slices all = slices_of(p->r, p->r->total, by);
@@ -204,7 +217,7 @@ void html_table_warmup(const struct html_page *p)
 void html_table_objectives(const struct html_page *p)
 {
     static const struct html_column columns[] = {
-        {"objective", false}, {"", false}, {"measured", false}};
+        {"objective", false}, {"outcome", false}, {"measured", false}};
     if (p->r->n_objectives == 0)
         return;
     struct html_table t =
@@ -249,7 +262,7 @@ static void outcome_rows(const struct html_page *p, struct html_table *t,
 void html_table_ledger(const struct html_page *p)
 {
     static const struct html_column columns[] = {
-        {"", false}, {"requests", true}, {"share", true}, {"what they are", false}};
+        {"requests", false}, {"number", true}, {"share", true}, {"what they are", false}};
     const struct counters *c = &p->c;
     const struct outcome rows[] = {
         {"scheduled", c->scheduled, "due, by the plan: sent + unsent", true},

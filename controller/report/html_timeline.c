@@ -108,7 +108,7 @@ struct timeline timeline_of(const struct result *r, size_t points)
         t.to_ns = r->view.to_ns;
     }
     if (r->n_intervals > points)
-        t.rows = (2 * r->n_intervals + points - 1) / points;
+        t.rows = (r->n_intervals + points / 2 - 1) / (points / 2); /* two points a group */
     size_t room = 2 * (r->n_intervals / t.rows + 1);
     t.at_ns = mem_calloc(room, sizeof *t.at_ns);
     for (size_t k = 0; k < TIMELINE_LINES; k++)

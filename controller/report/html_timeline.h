@@ -36,7 +36,7 @@ struct timeline {
     uint64_t rows;                /* intervals a pair of points stands for; 1 = each has its own */
 };
 
-/* At most `points` points. Free it with timeline_clear. */
+/* At most `points` points, 2 or more. Free it with timeline_clear. */
 struct timeline timeline_of(const struct result *r, size_t points);
 void timeline_clear(struct timeline *t);
 /* Smallest and largest value of a line; false = it has none. */

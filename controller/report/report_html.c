@@ -164,15 +164,17 @@ static void parts(const struct html_page *p)
 static void requests(const struct html_page *p)
 {
     begin_section(p, "s-requests", "What became of the requests");
+    fprintf(p->out, "<div class=\"several\">\n");
     html_table_ledger(p);
     html_table_outcomes(p);
     html_table_errors(p);
+    fprintf(p->out, "</div>\n");
     end_section(p);
 }
 
 static void machines(const struct html_page *p)
 {
-    begin_section(p, "s-agents", "Agents");
+    begin_section(p, "s-agents", "Load machines");
     html_table_agents(p);
     if (p->c.scheduled > 0)
         html_table_lags(p);
@@ -183,8 +185,10 @@ static void machines(const struct html_page *p)
 static void setting(const struct html_page *p)
 {
     begin_section(p, "s-setting", "Setting");
+    fprintf(p->out, "<div class=\"several\">\n");
     html_table_options(p);
     html_table_environment(p);
+    fprintf(p->out, "</div>\n");
     end_section(p);
 }
 
@@ -228,7 +232,7 @@ static bool body(const struct html_page *p, const struct inline_text *js)
 
 /* --- the format ------------------------------------------------------------------------------- */
 
-#define STATIC_POINTS 800 /* one for each unit of the picture's width */
+#define STATIC_POINTS 1000 /* about one for each unit of the picture's width */
 
 static struct html_page page_of(const struct result *r, const struct report_options *o, FILE *out)
 {

@@ -80,6 +80,7 @@
     });
 
     const timeAxis = () => axisOf({
+        size: 32,
         incrs: timeSteps,
         space: narrow.matches ? 60 : 80,
         values: (u, splits) => splits.map(time),
@@ -174,6 +175,7 @@
         live.setAttribute("role", "group");
         live.setAttribute("aria-label", document.querySelector("#" + id + " h3").textContent + ", interactive");
         plot.prepend(live);
+        plot.classList.add("has-live");
         const {back, hint} = toolsOf(plot);
         const chart = {u: null, shown: null};
         const size = () => ({width: plot.clientWidth, height: narrow.matches ? 240 : 310});
@@ -186,7 +188,7 @@
         chart.make = () => {
             const all = Object.assign(size(), {
                 cursor: {drag: {x: true, y: false}, points: {size: 7}},
-                legend: {live: true},
+                legend: {live: true, markers: {dash: (u, i) => u.series[i].dash ? "dashed" : "solid"}},
                 padding: [12, 14, 0, 0],
             }, options());
             all.scales.x = {time: false, min: whole[0], max: whole[1]};
@@ -230,6 +232,7 @@
             return {
                 scales: {x: {range: [0, s.x[s.x.length - 1]]}, y: logScale()},
                 axes: [axisOf({
+                    size: 32,
                     splits: percentileSplits, filter: (u, splits) => splits,
                     values: (u, splits) => splits.map((x, i) =>
                         narrow.matches && (i === 1 || i > 3 && i % 2) ? null : percentile(x)),
