@@ -161,6 +161,7 @@ const char *html_share(uint64_t part, uint64_t whole, char buf[HTML_NUMBER])
     else if (percent < 0.01)
         snprintf(buf, HTML_NUMBER, "< 0.01" NARROW_SPACE "%%");
     else
-        snprintf(buf, HTML_NUMBER, "%.4g" NARROW_SPACE "%%", percent);
+        snprintf(buf, HTML_NUMBER,
+                 percent < 1 ? "%.2g" NARROW_SPACE "%%" : "%.4g" NARROW_SPACE "%%", percent);
     return buf;
 }
