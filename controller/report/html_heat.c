@@ -196,7 +196,8 @@ void html_chart_heat(const struct html_page *p)
     heat_legend(p, h, BLOCKS_UNCORRECTED, p->one_clock ? "due" : "sent");
     fprintf(p->out, "</div>\n");
     html_figure_end(p, "Each cell counts the requests that were answered in that time and took "
-                       "that long; darker is more, in steps of equal ratio. Two stripes are two "
+                       "that long, by the colours of the scale, whose steps are of equal ratio. "
+                       "Two stripes are two "
                        "kinds of requests or a cache that sometimes misses; a slope that falls to "
                        "the right is a queue that drains after a stall.");
     mem_free(h);

@@ -10,6 +10,7 @@
 #include "controller/report/phases.h"
 #include "controller/report/slices.h"
 
+#define SPACE         "\xe2\x80\xaf"
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
 static void note(const struct html_page *p, const char *text)
@@ -58,7 +59,8 @@ static void note_weak(const struct html_page *p)
         if (p->due.supported[i])
             continue;
         fprintf(p->out,
-                any ? ", %s %% needs %s" : "<p class=\"note\">~ too few samples: %s %% needs %s",
+                any ? ", %s" SPACE "%% needs %s"
+                    : "<p class=\"note\">~ too few samples: %s" SPACE "%% needs %s",
                 figures_percentiles[i].key,
                 html_count(result_samples_needed(figures_percentiles[i].p), n));
         any = true;

@@ -31,10 +31,11 @@ function(hammer_fetch_web out)
         file(COPY ${HAMMER_WEB_SOURCES}/package.json ${list} DESTINATION ${HAMMER_WEB_FOLDER})
         execute_process(
             COMMAND ${HAMMER_NPM} ci --ignore-scripts --no-audit --no-fund --prefer-offline
-                    --fetch-retries=1 --fetch-timeout=20000
+                    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-timeout=20000
             WORKING_DIRECTORY ${HAMMER_WEB_FOLDER} TIMEOUT 90
             RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said)
         if(NOT result EQUAL 0 OR NOT EXISTS ${uplot}/dist/uPlot.iife.min.js)
+            string(REGEX REPLACE "\n.*" "" said "${said}")
             message(STATUS "npm ci did not bring uPlot (${result}): ${said}")
             return()
         endif()

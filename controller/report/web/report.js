@@ -46,7 +46,8 @@
     /* 1, 2, 5 of every decade while there are few of them. */
     const latencySplits = (u, axis, min, max) => {
         const decades = Math.log10(max / min), all = [];
-        const leads = decades < 1.2 ? [1, 2, 3, 5, 7] : decades < 2.3 ? [1, 2, 5] : [1];
+        const leads = decades < 0.6 ? [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8] :
+            decades < 1.2 ? [1, 2, 3, 5, 7] : decades < 2.3 ? [1, 2, 5] : [1];
         for (let d = 10 ** Math.floor(Math.log10(min)); d <= max; d *= 10)
             for (const lead of leads)
                 if (d * lead >= min * 0.999 && d * lead <= max * 1.001) all.push(d * lead);
@@ -131,8 +132,13 @@
 
     const charts = [];
 
+    /* Only values without neighbours are points: a line does not show them. */
+    const alone = (u, index) => u.data[index].flatMap((v, i, all) =>
+        v != null && all[i - 1] == null && all[i + 1] == null ? [i] : []);
+
     const line = (name, key, value, more) => Object.assign({
-        label: name, stroke: () => colour(key), width: 2, value: (u, v) => value(v), points: {show: false},
+        label: name, stroke: () => colour(key), width: 2, value: (u, v) => value(v),
+        points: {show: true, size: 5, filter: alone},
     }, more);
 
     /* Lines of the legend can be switched with the keyboard too. */
@@ -222,13 +228,12 @@
         const s = data.spectrum;
         if (!s) return;
         const main = data.oneClock ? "latency" : "corrected";
-        const values = [s.x, s.corrected];
-        if (s.uncorrected) values.push(s.uncorrected);
-        if (s.all_due) values.push(s.all_due);
+        const values = [s.x, s.uncorrected, s.all_due, s.corrected].filter(Boolean);
         drawn("spectrum", () => {
-            const series = [{label: "share", value: (u, v) => percentile(v)}, line(main, "due", latency, {width: 2.4})];
+            const series = [{label: "share", value: (u, v) => percentile(v)}];
             if (s.uncorrected) series.push(line("uncorrected", "sent", latency, {dash: [7, 4]}));
             if (s.all_due) series.push(line("all due", "all", latency, {dash: [2, 4], width: 2.6}));
+            series.push(line(main, "due", latency, {width: 2.4}));
             return {
                 scales: {x: {range: [0, s.x[s.x.length - 1]]}, y: logScale()},
                 axes: [axisOf({
@@ -253,7 +258,7 @@
 
     const latencies = () => {
         const t = data.time, y = {scale: logScale, axis: latencyAxis};
-        const three = (key, prefix, suffix, look) => [
+        const three = (suffix, look) => [
             line("max" + suffix, look.max, latency, {width: 1.3, dash: look.dash, show: look.show.max}),
             line("p99" + suffix, look.p99, latency, {dash: look.dash, width: look.dash ? 2 : 2.4}),
             line("p50" + suffix, look.p50, latency, {dash: look.dash, show: look.show.p50}),
@@ -261,10 +266,10 @@
         const due = {max: "max", p99: "due", p50: "median", show: {max: true, p50: true}};
         const sent = {max: "sent", p99: "sent", p50: "sent", dash: [7, 4], show: {max: false, p50: false}};
         if (data.oneClock)
-            overTime("latency", () => three("u", "", "", due), [t.umax, t.u99, t.u50], y);
+            overTime("latency", () => three("", due), [t.umax, t.u99, t.u50], y);
         else
-            overTime("latency", () => [...three("c", "", " corrected", due), ...three("u", "", " uncorrected", sent)],
-                [t.cmax, t.c99, t.c50, t.umax, t.u99, t.u50], y);
+            overTime("latency", () => [...three(" uncorrected", sent), ...three(" corrected", due)],
+                [t.umax, t.u99, t.u50, t.cmax, t.c99, t.c50], y);
     };
 
     const rates = () => {
