@@ -13,7 +13,7 @@ set(HAMMER_FISH_COMPLETION_DIR ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.
 install(TARGETS hammer-agent hammer-ctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
-        FILES_MATCHING PATTERN "*.md" PATTERN "report-schema.json"
+        FILES_MATCHING PATTERN "*.md" PATTERN "report-schema.json" PATTERN "images/*.png"
         PATTERN generate EXCLUDE PATTERN man EXCLUDE)
 install(FILES deploy/policy.yml DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 
