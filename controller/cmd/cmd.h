@@ -37,6 +37,7 @@ extern const struct cmd_entry cmd_attach;
 extern const struct cmd_entry cmd_stop;
 extern const struct cmd_entry cmd_status;
 extern const struct cmd_entry cmd_runs;
+extern const struct cmd_entry cmd_compare;
 extern const struct cmd_entry cmd_version;
 extern const struct cmd_entry cmd_help;
 
