@@ -3,8 +3,19 @@
 
 #include "common/log.h"
 #include "controller/cmd/cmd.h"
+#include "controller/cmd/repeat.h"
 #include "controller/cmd/run_options.h"
 #include "controller/cmd/session.h"
+
+static int run(struct run_options *o, struct inventory *inventory, struct errmsg *msg)
+{
+    if (repeat_check(o, msg) != ERR_OK)
+        return EXIT_BAD_INPUT;
+    if (o->results.repeat > 0)
+        return repeat_run(o, inventory, msg);
+    struct session_config cfg = {.options = o, .inventory = inventory};
+    return session_run(&cfg, msg);
+}
 
 static int exec(int argc, char **argv)
 {
@@ -18,8 +29,7 @@ static int exec(int argc, char **argv)
         code = 0;
     } else if (e == ERR_OK) {
         log_open("hammer-ctl", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
-        struct session_config cfg = {.options = &options, .inventory = &inventory};
-        code = session_run(&cfg, &msg);
+        code = run(&options, &inventory, &msg);
     }
     if (msg.text[0] != '\0' && code != 0)
         fprintf(stderr, "hammer-ctl: %s\n", msg.text);
