@@ -40,6 +40,7 @@ commands_of() {
             echo "$command"
             # Takes what run takes; the manual says that and no more.
             [ "$command" != agents ] || [ "$kind" = man ] || echo "agents check"
+            [ "$command" != runs ] || printf 'runs %s\n' show note rm
             continue
         fi
         for word in $(listed_commands "$command"); do
@@ -72,6 +73,7 @@ options_man() {
     # The heading is the section's name, or begins with the command's. In it a line "pki init: ..."
     # begins the part of one word.
     part=${3+$2 $3}
+    [ "$*" != "hammer-ctl runs" ] || part='runs [flags]'
     awk -v section="$section" -v part="$part" '
         /^\.S[HS] / {
             title = substr($0, 5)
