@@ -6,7 +6,6 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "controller/run/blocks.h"
 #include "tests/lib/check_main.h"
 
 #define AGENTS_MAX    6
@@ -116,7 +115,6 @@ static void world_clear(struct world *w)
 struct seen {
     size_t rows;
     uint64_t last_to;
-    uint64_t every; /* set by who asks */
 };
 
 static void on_row(void *arg, const struct merge_view *v)
@@ -135,7 +133,6 @@ static struct result *run(const struct world *w, uint64_t seed, struct seen *see
     struct errmsg msg = {{0}};
     struct merge *m = merge_new(w->agents, INTERVAL);
     merge_on_interval(m, on_row, seen);
-    merge_every(m, seen->every);
     while (left > 0) {
         size_t a = check_below(&rng, w->agents);
         if (next[a] > w->n[a])
@@ -260,93 +257,6 @@ START_TEST(test_timeline_holds_everything_once)
         ck_assert_uint_eq(errors, w.counters.timeouts);
         ck_assert_uint_eq(samples, w.counters.completed);
         ck_assert_uint_le(r->n_intervals, seen.rows);
-        result_free(r);
-        world_clear(&w);
-    }
-}
-END_TEST
-
-/* The rows that begin in a group, and no others, are what it holds. */
-static void check_group(const struct result *r, const struct result_interval *g, size_t *at)
-{
-    uint64_t sent = 0, completed = 0, errors = 0, warmup = 0, samples = 0, slots = 0, max = 0;
-    ck_assert_uint_eq(g->from_ns, r->intervals[*at].from_ns);
-    uint64_t k = g->from_ns / r->every_ns;
-    for (; *at < r->n_intervals && r->intervals[*at].from_ns / r->every_ns == k; ++*at) {
-        const struct result_interval *row = &r->intervals[*at];
-        sent += row->sent;
-        completed += row->completed;
-        errors += row->errors;
-        warmup += row->warmup.sent;
-        samples += row->uncorrected.count;
-        slots += row->slots;
-        max = row->corrected.max > max ? row->corrected.max : max;
-        ck_assert_uint_le(row->to_ns, g->to_ns);
-    }
-    ck_assert_uint_eq(g->sent, sent);
-    ck_assert_uint_eq(g->completed, completed);
-    ck_assert_uint_eq(g->errors, errors);
-    ck_assert_uint_eq(g->warmup.sent, warmup);
-    ck_assert_uint_eq(g->uncorrected.count, samples);
-    ck_assert_uint_eq(g->slots, slots);
-    ck_assert_uint_eq(g->corrected.max, max);
-    ck_assert_uint_eq(g->agents_reporting, r->n_agents);
-}
-
-START_TEST(test_groups_hold_the_timeline)
-{
-    uint64_t rng = check_seed();
-    for (int round = 0; round < 4 * ROUNDS; round++) {
-        struct world w;
-        world_make(&w, check_random(&rng));
-        struct seen seen = {.every = (1 + check_below(&rng, 6)) * INTERVAL};
-        struct result *r = run(&w, check_random(&rng), &seen);
-        size_t at = 0;
-        ck_assert_uint_eq(r->every_ns, seen.every);
-        ck_assert_uint_le(r->n_groups, r->n_intervals);
-        for (size_t i = 0; i < r->n_groups; i++)
-            check_group(r, &r->groups[i], &at);
-        ck_assert_uint_eq(at, r->n_intervals);
-        result_free(r);
-        world_clear(&w);
-    }
-}
-END_TEST
-
-START_TEST(test_a_group_of_everything_has_the_percentiles_of_everything)
-{
-    struct world w;
-    world_make(&w, check_seed());
-    struct seen seen = {.every = 1000 * INTERVAL};
-    struct result *r = run(&w, 1, &seen);
-    ck_assert_uint_eq(r->n_groups, 1);
-    const struct hist *h = w.all[HIST_CORRECTED];
-    ck_assert_uint_eq(r->groups[0].corrected.max, hist_max(h));
-    uint64_t p99 = hist_value_at_percentile(h, 99), p50 = hist_value_at_percentile(h, 50);
-    ck_assert_uint_eq(r->groups[0].corrected.p99, p99 < hist_max(h) ? p99 : hist_max(h));
-    ck_assert_uint_eq(r->groups[0].corrected.p50, p50 < hist_max(h) ? p50 : hist_max(h));
-    result_free(r);
-    world_clear(&w);
-}
-END_TEST
-
-START_TEST(test_blocks_hold_every_sample_after_the_warmup)
-{
-    uint64_t rng = check_seed();
-    for (int round = 0; round < ROUNDS; round++) {
-        struct world w;
-        world_make(&w, check_random(&rng));
-        struct seen seen = {0};
-        struct result *r = run(&w, check_random(&rng), &seen);
-        ck_assert_uint_eq(r->n_groups, 0);
-        struct hist *all = hist_new_default();
-        for (size_t i = 0; i < blocks_n(r->blocks); i++) {
-            struct hist *h = blocks_hist(r->blocks, i, BLOCKS_CORRECTED);
-            ck_assert_int_eq(hist_add(all, h), ERR_OK);
-            hist_free(h);
-        }
-        ck_assert(hist_equal(all, w.all[HIST_CORRECTED]));
-        hist_free(all);
         result_free(r);
         world_clear(&w);
     }
@@ -633,9 +543,6 @@ int main(void)
     tcase_add_test(t, test_merged_is_the_histogram_of_all_samples);
     tcase_add_test(t, test_order_does_not_matter);
     tcase_add_test(t, test_timeline_holds_everything_once);
-    tcase_add_test(t, test_groups_hold_the_timeline);
-    tcase_add_test(t, test_a_group_of_everything_has_the_percentiles_of_everything);
-    tcase_add_test(t, test_blocks_hold_every_sample_after_the_warmup);
     tcase_add_test(t, test_percentiles_are_not_averaged);
     tcase_add_test(t, test_interval_waits_for_all_or_for_its_deadline);
     tcase_add_test(t, test_very_late_snapshot_is_added_exactly);
