@@ -122,12 +122,12 @@ void html_chart_spectrum(const struct html_page *p)
 
 /* --- over time -------------------------------------------------------------------------------- */
 
-static struct scale latency_scale(const struct timeline *t)
+static struct scale latency_scale(const struct curves *t)
 {
     double low = NAN, high = NAN;
     for (size_t k = LINE_CORRECTED_P50; k <= LINE_UNCORRECTED_MAX; k++) {
         double min, max;
-        if (!timeline_range(t, (enum timeline_line)k, &min, &max))
+        if (!curves_range(t, (enum curve)k, &min, &max))
             continue;
         low = fmin(low, min);
         high = fmax(high, max);
@@ -163,8 +163,8 @@ static void describe_time(const struct html_page *p, char *text, size_t size)
 
 static void latency_lines(const struct html_page *p, const struct svg *c)
 {
-    const struct timeline *t = &p->time;
-    enum timeline_line base = p->one_clock ? LINE_UNCORRECTED_P50 : LINE_CORRECTED_P50;
+    const struct curves *t = &p->time;
+    enum curve base = p->one_clock ? LINE_UNCORRECTED_P50 : LINE_CORRECTED_P50;
     svg_line(c, "max", t->n, t->at_ns, t->line[base + 2]);
     if (!p->one_clock)
         svg_line(c, "uncorrected", t->n, t->at_ns, t->line[LINE_UNCORRECTED_P99]);
@@ -201,16 +201,16 @@ void html_chart_latency(const struct html_page *p)
 void html_chart_rate(const struct html_page *p)
 {
     struct svg c = {.out = p->out, .id = "rate", .whole = SVG_WIDE};
-    const struct timeline *t = &p->time;
+    const struct curves *t = &p->time;
     double least, most = 0, min, max;
     char text[256], achieved[HTML_NUMBER], target[HTML_NUMBER];
     if (t->n == 0)
         return;
     for (size_t k = LINE_ACHIEVED; k <= LINE_ERRORS; k++)
-        if (timeline_range(t, (enum timeline_line)k, &least, &max))
+        if (curves_range(t, (enum curve)k, &least, &max))
             most = fmax(most, max);
-    bool errors = timeline_range(t, LINE_ERRORS, &min, &max) && max > 0;
-    bool wanted = timeline_range(t, LINE_TARGET, &min, &max);
+    bool errors = curves_range(t, LINE_ERRORS, &min, &max) && max > 0;
+    bool wanted = curves_range(t, LINE_TARGET, &min, &max);
     c.x = scale_time(t->from_ns, t->to_ns);
     c.y = scale_count(most);
     snprintf(text, sizeof text, "%s responses per second on average%s%s; %" PRIu64 " errors.",

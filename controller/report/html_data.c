@@ -47,20 +47,20 @@ static json_t *spectrum(const struct html_page *p)
 /* Times in seconds. */
 static json_t *lines(const struct html_page *p)
 {
-    static const char *const names[TIMELINE_LINES] = {
+    static const char *const names[CURVES_LINES] = {
         [LINE_ACHIEVED] = "achieved",   [LINE_TARGET] = "target",
         [LINE_ERRORS] = "errors",       [LINE_CORRECTED_P50] = "c50",
         [LINE_CORRECTED_P99] = "c99",   [LINE_CORRECTED_MAX] = "cmax",
         [LINE_UNCORRECTED_P50] = "u50", [LINE_UNCORRECTED_P99] = "u99",
         [LINE_UNCORRECTED_MAX] = "umax"};
-    struct timeline t = timeline_of(p->r, LIVE_POINTS);
+    struct curves t = curves_of(p->r, LIVE_POINTS);
     json_t *o = json_object();
     doc_set(o, "from", number((double)t.from_ns / 1e9));
     doc_set(o, "to", number((double)t.to_ns / 1e9));
     doc_set(o, "x", numbers(t.at_ns, t.n, 1e9));
-    for (size_t k = 0; k < TIMELINE_LINES; k++)
+    for (size_t k = 0; k < CURVES_LINES; k++)
         doc_set(o, names[k], numbers(t.line[k], t.n, 1));
-    timeline_clear(&t);
+    curves_clear(&t);
     return o;
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "controller/report/figures.h"
-#include "controller/report/html_timeline.h"
+#include "controller/report/html_curves.h"
 #include "controller/report/report.h"
 
 /* Pieces of the HTML report, private to it: what all of them need, and one function a piece. */
@@ -22,7 +22,7 @@ struct html_page {
     struct figures due, sent;             /* of these */
     struct figures_all_due all;
     bool with_all; /* requests without a response make all_due differ */
-    struct timeline time;
+    struct curves time;
     struct bands *bands;
 };
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "controller/report/html_curves.h"
 #include "controller/report/html_scale.h"
-#include "controller/report/html_timeline.h"
 
 /*
  * One static chart of the HTML report: SVG inside the page, looks by class (web/report.css), so

@@ -245,7 +245,7 @@ static struct html_page page_of(const struct result *r, const struct report_opti
     p.sent = figures_of(p.uncorrected);
     p.all = figures_all_due(r->total, p.corrected);
     p.with_all = p.all.incomplete > 0 && p.due.count > 0;
-    p.time = timeline_of(r, STATIC_POINTS);
+    p.time = curves_of(r, STATIC_POINTS);
     p.bands = bands_of(r, &p.time);
     return p;
 }
@@ -254,7 +254,7 @@ static void page_clear(struct html_page *p)
 {
     hist_free(p->corrected);
     hist_free(p->uncorrected);
-    timeline_clear(&p->time);
+    curves_clear(&p->time);
     mem_free(p->bands);
 }
 

@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "controller/report/html_scale.h"
-#include "controller/report/html_timeline.h"
+#include "controller/report/html_curves.h"
 #include "tests/lib/check_main.h"
 
 /* Of the seed that is printed; each test runs in a process of its own. */
@@ -195,18 +195,18 @@ START_TEST(test_thinning)
                                                    .completed = value,
                                                    .corrected = {.count = 1, .p99 = value}};
     }
-    struct timeline t = timeline_of(r, points);
+    struct curves t = curves_of(r, points);
     double min, max;
     ck_assert_uint_le(t.n, points);
     ck_assert_uint_ge(t.n, rows < points / 3 ? rows : points / 3);
-    ck_assert(timeline_range(&t, LINE_CORRECTED_P99, &min, &max));
+    ck_assert(curves_range(&t, LINE_CORRECTED_P99, &min, &max));
     ck_assert(min == (double)lowest && max == (double)highest);
-    ck_assert(timeline_range(&t, LINE_ACHIEVED, &min, &max));
+    ck_assert(curves_range(&t, LINE_ACHIEVED, &min, &max));
     ck_assert(min == (double)lowest && max == (double)highest);
-    ck_assert(!timeline_range(&t, LINE_UNCORRECTED_P99, &min, &max));
+    ck_assert(!curves_range(&t, LINE_UNCORRECTED_P99, &min, &max));
     for (size_t i = 1; i < t.n; i++)
         ck_assert(t.at_ns[i] > t.at_ns[i - 1]);
-    timeline_clear(&t);
+    curves_clear(&t);
     result_free(r);
 }
 END_TEST
@@ -223,7 +223,7 @@ START_TEST(test_bands)
     for (size_t i = 0; i < r->n_stalls; i++)
         r->stalls[i] = (struct stall){.begin_ns = i * NS_PER_SEC,
                                       .length_ns = NS_PER_MS * (i == 77 ? 999 : 100 + i % 50)};
-    struct timeline t = timeline_of(r, 100);
+    struct curves t = curves_of(r, 100);
     struct bands *b = bands_of(r, &t);
     bool longest = false;
     ck_assert_uint_le(b->n, BANDS_MAX);
@@ -233,7 +233,7 @@ START_TEST(test_bands)
         longest = longest || b->items[i].from_ns == 77 * NS_PER_SEC;
     ck_assert(longest);
     mem_free(b);
-    timeline_clear(&t);
+    curves_clear(&t);
     result_free(r);
 }
 END_TEST

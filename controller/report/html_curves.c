@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "controller/report/html_timeline.h"
+#include "controller/report/html_curves.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -41,7 +41,7 @@ static double latency(const struct result_latency *l, uint64_t value)
 
 /* What the lines are at one row. A last row that is much shorter than the others, as a run that
  * ends within an interval leaves it, has no rates: a single answer in it would be a peak. */
-static void values_of(const struct result *r, size_t i, double values[TIMELINE_LINES])
+static void values_of(const struct result *r, size_t i, double values[CURVES_LINES])
 {
     const struct result_interval *row = &r->intervals[i];
     uint64_t ns = row->to_ns - row->from_ns;
@@ -79,30 +79,30 @@ static void extend(struct extremes *e, double value, size_t at)
     }
 }
 
-static void add_group(struct timeline *t, const struct result *r, size_t first, size_t last)
+static void add_group(struct curves *t, const struct result *r, size_t first, size_t last)
 {
-    struct extremes e[TIMELINE_LINES];
+    struct extremes e[CURVES_LINES];
     double from = (double)r->intervals[first].from_ns, to = (double)r->intervals[last].to_ns;
-    for (size_t k = 0; k < TIMELINE_LINES; k++)
+    for (size_t k = 0; k < CURVES_LINES; k++)
         e[k] = (struct extremes){.min = NAN, .max = NAN};
     for (size_t i = first; i <= last; i++) {
-        double values[TIMELINE_LINES];
+        double values[CURVES_LINES];
         values_of(r, i, values);
-        for (size_t k = 0; k < TIMELINE_LINES; k++)
+        for (size_t k = 0; k < CURVES_LINES; k++)
             extend(&e[k], values[k], i);
     }
     for (size_t half = 0; half < (t->rows > 1 ? 2U : 1U); half++) {
         t->at_ns[t->n] =
             t->rows > 1 ? from + (to - from) * (half == 0 ? 0.25 : 0.75) : from + (to - from) / 2;
-        for (size_t k = 0; k < TIMELINE_LINES; k++)
+        for (size_t k = 0; k < CURVES_LINES; k++)
             t->line[k][t->n] = (e[k].min_at < e[k].max_at) == (half == 0) ? e[k].min : e[k].max;
         t->n++;
     }
 }
 
-struct timeline timeline_of(const struct result *r, size_t points)
+struct curves curves_of(const struct result *r, size_t points)
 {
-    struct timeline t = {.rows = 1, .to_ns = figures_elapsed_ns(r)};
+    struct curves t = {.rows = 1, .to_ns = figures_elapsed_ns(r)};
     if (r->view.partial && r->view.to_ns > r->view.from_ns) {
         t.from_ns = r->view.from_ns;
         t.to_ns = r->view.to_ns;
@@ -111,7 +111,7 @@ struct timeline timeline_of(const struct result *r, size_t points)
         t.rows = (r->n_intervals + points / 2 - 1) / (points / 2); /* two points a group */
     size_t room = 2 * (r->n_intervals / t.rows + 1);
     t.at_ns = mem_calloc(room, sizeof *t.at_ns);
-    for (size_t k = 0; k < TIMELINE_LINES; k++)
+    for (size_t k = 0; k < CURVES_LINES; k++)
         t.line[k] = mem_calloc(room, sizeof *t.line[k]);
     for (size_t i = 0; i < r->n_intervals; i += t.rows) {
         size_t last = i + t.rows - 1;
@@ -122,15 +122,15 @@ struct timeline timeline_of(const struct result *r, size_t points)
     return t;
 }
 
-void timeline_clear(struct timeline *t)
+void curves_clear(struct curves *t)
 {
     mem_free(t->at_ns);
-    for (size_t k = 0; k < TIMELINE_LINES; k++)
+    for (size_t k = 0; k < CURVES_LINES; k++)
         mem_free(t->line[k]);
-    *t = (struct timeline){0};
+    *t = (struct curves){0};
 }
 
-bool timeline_range(const struct timeline *t, enum timeline_line line, double *min, double *max)
+bool curves_range(const struct curves *t, enum curve line, double *min, double *max)
 {
     struct extremes e = {.min = NAN, .max = NAN};
     for (size_t i = 0; i < t->n; i++)
@@ -149,7 +149,7 @@ const char *band_kind_name(enum band_kind k)
 }
 
 /* NULL where there is no room or nothing of it within the axis. */
-static struct band *add_band(struct bands *b, const struct timeline *t, enum band_kind kind,
+static struct band *add_band(struct bands *b, const struct curves *t, enum band_kind kind,
                              uint64_t from_ns, uint64_t to_ns)
 {
     if (from_ns < t->from_ns)
@@ -163,7 +163,7 @@ static struct band *add_band(struct bands *b, const struct timeline *t, enum ban
     return one;
 }
 
-static void add_stages(struct bands *b, const struct result *r, const struct timeline *t)
+static void add_stages(struct bands *b, const struct result *r, const struct curves *t)
 {
     for (uint32_t i = 0; r->plan != NULL && i < r->plan->n_stages; i++) {
         uint64_t from_ns, to_ns;
@@ -176,7 +176,7 @@ static void add_stages(struct bands *b, const struct result *r, const struct tim
     }
 }
 
-static void add_warmup(struct bands *b, const struct result *r, const struct timeline *t)
+static void add_warmup(struct bands *b, const struct result *r, const struct curves *t)
 {
     struct band *one = add_band(b, t, BAND_WARMUP, 0, result_warmup_ns(r));
     if (one != NULL)
@@ -184,7 +184,7 @@ static void add_warmup(struct bands *b, const struct result *r, const struct tim
 }
 
 /* Neighbouring rows that lack as many agents are one band. */
-static void add_lost(struct bands *b, const struct result *r, const struct timeline *t)
+static void add_lost(struct bands *b, const struct result *r, const struct curves *t)
 {
     for (size_t i = 0; i < r->n_intervals;) {
         uint32_t lost = r->intervals[i].agents_lost;
@@ -223,7 +223,7 @@ static uint64_t shortest_shown(const struct result *r, size_t places)
     }
 }
 
-static void add_stalls(struct bands *b, const struct result *r, const struct timeline *t)
+static void add_stalls(struct bands *b, const struct result *r, const struct curves *t)
 {
     uint64_t least = shortest_shown(r, BANDS_MAX - b->n);
     for (size_t i = 0; i < r->n_stalls; i++) {
@@ -240,7 +240,7 @@ static void add_stalls(struct bands *b, const struct result *r, const struct tim
     }
 }
 
-struct bands *bands_of(const struct result *r, const struct timeline *t)
+struct bands *bands_of(const struct result *r, const struct curves *t)
 {
     struct bands *b = mem_calloc(1, sizeof *b);
     add_stages(b, r, t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HAMMER_CONTROLLER_HTML_TIMELINE_H
-#define HAMMER_CONTROLLER_HTML_TIMELINE_H
+#ifndef HAMMER_CONTROLLER_HTML_CURVES_H
+#define HAMMER_CONTROLLER_HTML_CURVES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
  * peak is left out.
  */
 
-enum timeline_line {
+enum curve {
     LINE_ACHIEVED, /* complete responses per second */
     LINE_TARGET,   /* requests per second that were due */
     LINE_ERRORS,   /* errors per second */
@@ -25,22 +25,22 @@ enum timeline_line {
     LINE_UNCORRECTED_P50,
     LINE_UNCORRECTED_P99,
     LINE_UNCORRECTED_MAX,
-    TIMELINE_LINES
+    CURVES_LINES
 };
 
-struct timeline {
+struct curves {
     size_t n;
-    double *at_ns;                /* middle of the interval */
-    double *line[TIMELINE_LINES]; /* NAN = not known */
-    uint64_t from_ns, to_ns;      /* of the axis */
-    uint64_t rows;                /* intervals a pair of points stands for; 1 = each has its own */
+    double *at_ns;              /* middle of the interval */
+    double *line[CURVES_LINES]; /* NAN = not known */
+    uint64_t from_ns, to_ns;    /* of the axis */
+    uint64_t rows;              /* intervals a pair of points stands for; 1 = each has its own */
 };
 
-/* At most `points` points, 2 or more. Free it with timeline_clear. */
-struct timeline timeline_of(const struct result *r, size_t points);
-void timeline_clear(struct timeline *t);
+/* At most `points` points, 2 or more. Free it with curves_clear. */
+struct curves curves_of(const struct result *r, size_t points);
+void curves_clear(struct curves *t);
 /* Smallest and largest value of a line; false = it has none. */
-bool timeline_range(const struct timeline *t, enum timeline_line line, double *min, double *max);
+bool curves_range(const struct curves *t, enum curve line, double *min, double *max);
 
 enum band_kind {
     BAND_STAGE,
@@ -65,6 +65,6 @@ struct bands {
 };
 
 /* A new one (mem_free), within the axis. */
-struct bands *bands_of(const struct result *r, const struct timeline *t);
+struct bands *bands_of(const struct result *r, const struct curves *t);
 
 #endif
