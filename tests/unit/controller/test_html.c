@@ -8,8 +8,8 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "controller/report/html_scale.h"
 #include "controller/report/html_curves.h"
+#include "controller/report/html_scale.h"
 #include "tests/lib/check_main.h"
 
 /* Of the seed that is printed; each test runs in a process of its own. */
