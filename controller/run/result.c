@@ -75,8 +75,6 @@ void result_free(struct result *r)
     blocks_free(r->blocks);
     mem_free(r->stalls);
     mem_free(r->objectives);
-    mem_free(r->description);
-    mem_free(r->tags);
     mem_free(r);
 }
 
