@@ -4,9 +4,19 @@
 #include <string.h>
 
 const struct report_format *const formats_all[] = {
-    &report_text,        &report_json,     &report_csv,   &report_csv_percentiles,
-    &report_csv_summary, &report_hlog,     &report_hgrm,  &report_hgrm_uncorrected,
-    &report_junit,       &report_markdown, &report_store, NULL,
+    &report_text,
+    &report_json,
+    &report_csv,
+    &report_csv_percentiles,
+    &report_csv_summary,
+    &report_hlog,
+    &report_hgrm,
+    &report_hgrm_uncorrected,
+    &report_junit,
+    &report_html,
+    &report_markdown,
+    &report_store,
+    NULL,
 };
 
 const struct report_format *formats_named(const char *name, size_t len)
