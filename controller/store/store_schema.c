@@ -205,8 +205,7 @@ static enum err open_for_reading(struct store *s, struct errmsg *msg)
     enum err e = open_db(s, s->path, SQLITE_OPEN_READONLY, msg);
     if (e == ERR_OK)
         e = identify(s, &empty, msg);
-    if (e != ERR_OK &&
-        (sqlite3_errcode(s->db) == SQLITE_CANTOPEN || sqlite3_errcode(s->db) == SQLITE_READONLY)) {
+    if (e == ERR_SYSTEM) {
         immutable_name(s->path, uri);
         e = open_db(s, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, msg);
         if (e == ERR_OK)

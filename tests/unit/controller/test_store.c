@@ -319,12 +319,13 @@ START_TEST(rows_come_interval_by_interval)
 {
     struct store *s = open_store(STORE_WRITE);
     struct recording *r = put_run(s, "aa", "rows", 5), *other = put_run(s, "bb", "other", 6);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 1000 + 2 * AGENTS * SEQS; i++) {
         uint8_t bytes[2][16];
         struct store_row rows[2];
-        for (size_t k = 0; k < 2; k++)
-            rows[k] = make_row(bytes[k], check_below(&rng, AGENTS), check_below(&rng, SEQS));
-        MUST(store_add(s, check_below(&rng, 2) == 0 ? r->run_id : other->run_id, rows, 2, &msg));
+        size_t at = i < 1000 ? check_below(&rng, AGENTS * SEQS) : (size_t)i / 2 % (AGENTS * SEQS);
+        rows[0] = make_row(bytes[0], at % AGENTS, at / AGENTS);
+        rows[1] = make_row(bytes[1], check_below(&rng, AGENTS), check_below(&rng, SEQS));
+        MUST(store_add(s, i % 2 == 0 ? r->run_id : other->run_id, rows, 2, &msg));
     }
     struct rows seen = {0};
     MUST(store_rows(s, r->run_id, check_row, &seen, &msg));
