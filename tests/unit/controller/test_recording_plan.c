@@ -62,7 +62,7 @@ START_TEST(no_secret_is_kept_and_each_is_named)
     ck_assert(holds(r, "X-Env: {{env TOKEN}}"));
     ck_assert_str_eq(r->secrets, "header Authorization,header Cookie,header X-Mine,URL,env TOKEN,"
                                  "proxy");
-    ck_assert(memmem(p.headers.items[0], 30, SECRET, 6) != NULL); /* the plan itself stays */
+    ck_assert(strstr(p.headers.items[0], SECRET) != NULL); /* the plan itself stays */
     recording_free(r);
     plan_clear(&p);
 }
