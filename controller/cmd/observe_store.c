@@ -148,7 +148,7 @@ static bool on_finish(void *self, const struct result *result)
     snprintf(r->run_id, sizeof r->run_id, "%s", h->run_id);
     recording_take_result(r, result);
     r->ended_wall_ns = clock_wall_ns();
-    history_writer_end(h->writer, r, NULL, 0);
+    history_writer_end(h->writer, r);
     h->ended = true;
     /* Its files are made from the database, which has to be whole then. */
     if (h->where.asked_for) {

@@ -26,9 +26,7 @@ struct work {
     STAILQ_ENTRY(work) next; /* the writer's */
     enum work_kind kind;
     struct recording *recording; /* BEGIN, END */
-    const char *const *exports;
-    size_t n_exports;
-    struct store_row *rows; /* ROWS; bytes are offsets into `bytes` until it is handed over */
+    struct store_row *rows;      /* ROWS; bytes are offsets into `bytes` until it is handed over */
     size_t n_rows, cap_rows;
     uint8_t *bytes;
     size_t n_bytes, cap_bytes;
@@ -56,8 +54,7 @@ struct thread {
     STAILQ_HEAD(, work) queue;
     char run_id[33];
     uint64_t lost;
-    bool said;       /* that something went wrong */
-    bool unexported; /* read after it has ended */
+    bool said; /* that something went wrong */
 };
 
 struct history_writer {
@@ -136,12 +133,6 @@ static void end_run(struct thread *t, struct work *k)
     enum err e = store_end(t->store, k->recording, &msg);
     if (e != ERR_OK)
         say(t, &msg);
-    for (size_t i = 0; i < k->n_exports; i++) {
-        if (store_export(t->store, k->recording->run_id, k->exports[i], &msg) == ERR_OK)
-            continue;
-        t->unexported = true;
-        say(t, &msg);
-    }
 }
 
 static void on_letter(void *arg, struct letter *l)
@@ -311,15 +302,12 @@ void history_writer_flush(struct history_writer *w)
     mailbox_post(w->thread->in, &k->letter);
 }
 
-void history_writer_end(struct history_writer *w, struct recording *r, const char *const *exports,
-                        size_t n_exports)
+void history_writer_end(struct history_writer *w, struct recording *r)
 {
     struct work *k = work_new(WORK_END);
     history_writer_flush(w);
     r->lost_rows += w->lost;
     k->recording = r;
-    k->exports = exports;
-    k->n_exports = n_exports;
     mailbox_post(w->thread->in, &k->letter);
 }
 
@@ -334,23 +322,21 @@ static bool join(struct thread *t, uint64_t patience_ns)
     return pthread_timedjoin_np(t->id, NULL, &until) == 0;
 }
 
-bool history_writer_close(struct history_writer *w, uint64_t patience_ns)
+void history_writer_close(struct history_writer *w, uint64_t patience_ns)
 {
     if (w == NULL)
-        return true;
+        return;
     history_writer_flush(w);
     mailbox_post(w->thread->in, &work_new(WORK_CLOSE)->letter);
     if (!join(w->thread, patience_ns)) {
         /* It may come back any time: nothing that it has is ours. */
         pthread_detach(w->thread->id);
         w->cfg.trouble(w->cfg.arg, "the disk does not answer");
-        return false;
+        return;
     }
-    bool whole = !w->thread->unexported;
     mailbox_free(w->back); /* first, as it may still tell of trouble */
     thread_free(w->thread);
     mem_free(w);
-    return whole;
 }
 
 uint64_t history_writer_lost(const struct history_writer *w)

@@ -40,13 +40,10 @@ void history_writer_add(struct history_writer *w, size_t agent, uint64_t seq, co
                         size_t len);
 /* Hands over what was added. */
 void history_writer_flush(struct history_writer *w);
-/* The run has ended: its recording is taken over, and its lost_rows are counted here. Then it is
- * written to each file of `exports` (borrowed until the writer is closed; NULL = none). */
-void history_writer_end(struct history_writer *w, struct recording *r, const char *const *exports,
-                        size_t n_exports);
-/* Waits for what is handed over, at most so long, and lets go of everything. false = not all of the
- * exports were written. NULL is fine. */
-bool history_writer_close(struct history_writer *w, uint64_t patience_ns);
+/* The run has ended: its recording is taken over, and its lost_rows are counted here. */
+void history_writer_end(struct history_writer *w, struct recording *r);
+/* Waits for what is handed over, at most so long, and lets go of everything. NULL is fine. */
+void history_writer_close(struct history_writer *w, uint64_t patience_ns);
 /* So far, by what is known here. */
 uint64_t history_writer_lost(const struct history_writer *w);
 
