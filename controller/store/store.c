@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "common/mem.h"
 #include "controller/store/store_impl.h"
@@ -73,6 +74,13 @@ static enum err run_number(struct store *s, const char *run_id, sqlite3_int64 *n
     return e;
 }
 
+int64_t store_checksum(const struct store_row *row)
+{
+    const uint64_t place[] = {row->seq, row->agent};
+    uLong sum = crc32_z(0, (const Bytef *)place, sizeof place);
+    return (int64_t)crc32_z(sum, row->bytes, row->len);
+}
+
 static enum err add_row(struct store *s, sqlite3_stmt *q, sqlite3_int64 number,
                         const struct store_row *row, struct errmsg *msg)
 {
@@ -80,6 +88,7 @@ static enum err add_row(struct store *s, sqlite3_stmt *q, sqlite3_int64 number,
               sqlite3_bind_int64(q, 2, (sqlite3_int64)row->seq) == SQLITE_OK &&
               sqlite3_bind_int64(q, 3, (sqlite3_int64)row->agent) == SQLITE_OK &&
               sqlite3_bind_blob64(q, 4, row->bytes, row->len, SQLITE_STATIC) == SQLITE_OK &&
+              sqlite3_bind_int64(q, 5, store_checksum(row)) == SQLITE_OK &&
               sqlite3_step(q) == SQLITE_DONE;
     enum err e = ok ? ERR_OK : store_failed(s, msg);
     sqlite3_reset(q);
@@ -94,10 +103,11 @@ static enum err add_rows(struct store *s, const char *run_id, const struct store
     sqlite3_int64 number = 0;
     enum err e = run_number(s, run_id, &number, msg);
     if (e == ERR_OK)
-        e = store_prepare(s,
-                          "INSERT INTO snapshot (run, seq, agent, bytes) VALUES (?, ?, ?, ?) "
-                          "ON CONFLICT (run, seq, agent) DO NOTHING",
-                          &q, msg);
+        e = store_prepare(
+            s,
+            "INSERT INTO snapshot (run, seq, agent, bytes, checksum) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (run, seq, agent) DO NOTHING",
+            &q, msg);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         e = add_row(s, q, number, &rows[i], msg);
     sqlite3_finalize(q);
@@ -159,6 +169,11 @@ struct copying {
 static enum err copy_row(void *arg, const struct store_row *row, struct errmsg *msg)
 {
     const struct copying *c = arg;
+    if (row->altered)
+        return errmsg_set(msg, ERR_CORRUPT,
+                          "snapshot %" PRIu64 " of agent %zu is damaged: its bytes are not those "
+                          "that were stored",
+                          row->seq, row->agent);
     return add_row(c->to, c->q, c->number, row, msg);
 }
 
@@ -167,8 +182,9 @@ static enum err copy_rows(struct store *s, struct store *to, const char *run_id,
     struct copying c = {.to = to};
     enum err e = run_number(to, run_id, &c.number, msg);
     if (e == ERR_OK)
-        e = store_prepare(to, "INSERT INTO snapshot (run, seq, agent, bytes) VALUES (?, ?, ?, ?)",
-                          &c.q, msg);
+        e = store_prepare(
+            to, "INSERT INTO snapshot (run, seq, agent, bytes, checksum) VALUES (?, ?, ?, ?, ?)",
+            &c.q, msg);
     if (e == ERR_OK)
         e = store_rows(s, run_id, copy_row, &c, msg);
     sqlite3_finalize(c.q);

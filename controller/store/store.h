@@ -40,6 +40,7 @@ struct store_row {
     uint64_t seq;
     const uint8_t *bytes;
     size_t len;
+    bool altered; /* read: the bytes are not those that were stored, by their checksum */
 };
 
 /* A new run, or once more one that is there (taken over): what it says is replaced. */

@@ -40,6 +40,11 @@ enum err store_run(struct store *s, sqlite3_stmt *q, struct errmsg *msg) MUST_CH
 enum err store_transaction(struct store *s, struct errmsg *msg) MUST_CHECK;
 enum err store_settle(struct store *s, enum err e, struct errmsg *msg) MUST_CHECK;
 
+/* --- store.c --------------------------------------------------------------------------------- */
+
+/* Of a snapshot's bytes and its place: CRC-32. */
+int64_t store_checksum(const struct store_row *row);
+
 /* --- store_columns.c -------------------------------------------------------------------------- */
 
 /* Which columns of a run a statement is about. */

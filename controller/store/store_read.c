@@ -109,9 +109,9 @@ static enum err rows_of(struct store *s, const char *run_id, const char *which, 
     sqlite3_stmt *q;
     int rc = SQLITE_DONE;
     snprintf(sql, sizeof sql,
-             "SELECT agent, seq, bytes FROM snapshot"
+             "SELECT agent, seq, bytes, %s FROM snapshot"
              " WHERE run = (SELECT number FROM run WHERE id = ?) AND %s ORDER BY seq, agent",
-             which);
+             s->version >= 2 ? "checksum" : "NULL", which);
     enum err e = store_prepare(s, sql, &q, msg);
     if (e != ERR_OK)
         return e;
@@ -124,6 +124,8 @@ static enum err rows_of(struct store *s, const char *run_id, const char *which, 
         row.len = (size_t)sqlite3_column_bytes(q, 2);
         if (row.bytes == NULL)
             row.bytes = (const uint8_t *)"";
+        row.altered = sqlite3_column_type(q, 3) != SQLITE_NULL &&
+                      sqlite3_column_int64(q, 3) != store_checksum(&row);
         e = fn(arg, &row, msg);
     }
     if (e == ERR_OK && rc != SQLITE_DONE)

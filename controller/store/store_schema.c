@@ -34,6 +34,7 @@ static const char *const migrations[STORE_VERSION] = {
 
     "ALTER TABLE run ADD COLUMN description TEXT;"
     "ALTER TABLE run ADD COLUMN tags TEXT;"
+    "ALTER TABLE snapshot ADD COLUMN checksum INTEGER;"
     "CREATE INDEX run_plan ON run (plan_id, started_wall_ns);",
 };
 
