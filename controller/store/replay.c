@@ -141,6 +141,8 @@ static enum err save_batch(struct saving *s, struct errmsg *msg)
 static enum err save_row(void *arg, const struct store_row *row, struct errmsg *msg)
 {
     struct saving *s = arg;
+    if (row->altered)
+        return errmsg_set(msg, ERR_CORRUPT, "a snapshot is damaged: " REPLAY_ALTERED);
     s->rows[s->n] = *row;
     s->rows[s->n].agent += s->first;
     s->rows[s->n++].bytes = mem_dup(row->bytes, row->len);

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "controller/run/merge.h"
 #include "controller/run/result_build.h"
+#include "controller/store/recording_result.h"
 #include "controller/store/replay_merge.h"
 #include "controller/store/replay_view.h"
 
@@ -168,6 +169,8 @@ static enum err take_row(void *arg, const struct store_row *row, struct errmsg *
         return damaged(r, row, "the run has no such agent", msg);
     if (one && number != r->cut.agent)
         return ERR_OK;
+    if (row->altered)
+        return damaged(r, row, REPLAY_ALTERED, msg);
     const struct snapshot *s;
     struct errmsg why = {{0}};
     enum err e = snapshot_read(r->reader, row->bytes, row->len, &s);
@@ -341,6 +344,9 @@ enum err replay_sources(const struct replay_source *sources, size_t n,
         e = replay_merge(all, n, &r->merged, differ, msg);
     if (e == ERR_OK)
         e = core(sources, n, differ[0] != '\0' ? differ : NULL, o, r, msg);
+    if (e == ERR_OK && r->merged != NULL && r->merged->ended_wall_ns != 0 &&
+        !r->result->view.partial)
+        recording_take_result(r->merged, r->result);
     mem_free(all);
     if (e != ERR_OK) {
         replayed_clear(r);

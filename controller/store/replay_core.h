@@ -52,6 +52,8 @@ enum err replay_sources(const struct replay_source *sources, size_t n,
 /* All but what was opened for it. */
 void replayed_clear(struct replayed *r);
 
+#define REPLAY_ALTERED "its bytes are not those that were stored"
+
 /* How an agent is named to the user. */
 const char *replay_agent_label(const struct result_agent *a);
 /* Why the run's end is not known; "" = it is. */

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/units.h"
+#include "controller/store/recording_plan.h"
 #include "controller/store/replay_core.h"
 
 #define SOURCES     "merged_from" /* in the environment */
@@ -250,7 +251,7 @@ static enum err merge_plans(struct recording *const *all, size_t n, struct recor
     }
     sum.plan.rate_per_agent = (struct rate){0, 1};
     if (e == ERR_OK) {
-        e = plan_encode(&sum.plan, &into->plan, &into->plan_len);
+        e = recording_take_plan(into, &sum.plan, into->redact);
         if (e != ERR_OK)
             errmsg_set(msg, e, "the plan of the merged run: %s", err_str(e));
     }
@@ -324,7 +325,6 @@ static void merge_texts(struct recording *const *all, size_t n, struct recording
         differs(d, "--slo, so none is judged");
     if (same_everywhere(all, n, offsetof(struct recording, abort_on)))
         into->abort_on = mem_strdup(all[0]->abort_on);
-    join_redact(all, n, into);
     into->tags = mem_strdup(MERGED_TAG);
 }
 
@@ -369,6 +369,7 @@ enum err replay_merge(struct recording *const *all, size_t n, struct recording *
     struct differences d = {{0}};
     struct recording *r = mem_calloc(1, sizeof *r);
     enum err e = check_intervals(all, n, msg);
+    join_redact(all, n, r);
     if (e == ERR_OK)
         e = list_sources(all, n, r, msg);
     if (e == ERR_OK)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "common/mem.h"
 #include "common/units.h"
 #include "controller/store/recording_plan.h"
+#include "controller/store/recording_result.h"
 #include "controller/store/replay_store.h"
 
 #define REPORT_MAX (256u << 20)
@@ -107,7 +109,6 @@ static enum err take(void *arg, const struct store_row *row, struct errmsg *msg)
     const struct snapshot *snap;
     (void)msg;
     d->rows++;
-    enum err e = snapshot_read(d->reader, row->bytes, row->len, &snap);
     if (row->agent >= d->r->n_agents) {
         damage(d, &d->bytes, row, "there is no such agent");
         return ERR_OK;
@@ -118,6 +119,11 @@ static enum err take(void *arg, const struct store_row *row, struct errmsg *msg)
         s->last_seq = row->seq;
         s->rows++;
     }
+    if (row->altered) {
+        damage(d, &d->bytes, row, REPLAY_ALTERED);
+        return ERR_OK;
+    }
+    enum err e = snapshot_read(d->reader, row->bytes, row->len, &snap);
     if (e != ERR_OK || snap->seq != row->seq || snap->cumulative != (row->seq == 0)) {
         damage(d, &d->bytes, row, e != ERR_OK ? err_str(e) : "it says that it is another one");
         return ERR_OK;
@@ -293,6 +299,21 @@ static void say_reported(const struct verify *v, const struct recording *r,
             r->status, r->exit_code, status, again->verdict.exit_code);
 }
 
+/* The figures that lists show. */
+static void say_shown(const struct verify *v, const struct recording *r, const struct result *again)
+{
+    struct recording *now = mem_calloc(1, sizeof *now);
+    recording_take_result(now, again);
+    json_t *was = r->totals != NULL ? json_loads(r->totals, 0, NULL) : NULL;
+    json_t *is = json_loads(now->totals, 0, NULL);
+    if (r->ended_wall_ns != 0)
+        say(v, json_equal(was, is) == 1,
+            "totals, rates and percentiles that were reported come out again");
+    json_decref(was);
+    json_decref(is);
+    recording_free(now);
+}
+
 static void say_whole(const struct verify *v, const struct reading *d,
                       const struct replay_source *source)
 {
@@ -305,6 +326,7 @@ static void say_whole(const struct verify *v, const struct reading *d,
     }
     say_sums(v, d, again->result);
     say_reported(v, d->r, again->result);
+    say_shown(v, d->r, again->result);
     replayed_clear(again);
     mem_free(again);
 }

@@ -150,8 +150,10 @@ static enum err rows_of(void *arg, store_row_fn fn, void *fn_arg, struct errmsg 
     const struct stored_world *w = arg;
     enum err e = ERR_OK;
     for (size_t i = 0; i < w->n_rows && e == ERR_OK; i++) {
-        const struct store_row row = {w->rows[i].agent, w->rows[i].seq, w->rows[i].bytes,
-                                      w->rows[i].len};
+        const struct store_row row = {.agent = w->rows[i].agent,
+                                      .seq = w->rows[i].seq,
+                                      .bytes = w->rows[i].bytes,
+                                      .len = w->rows[i].len};
         e = fn(fn_arg, &row, msg);
     }
     return e;
