@@ -96,7 +96,10 @@ json_t *doc_latency(const struct result *r, const struct snapshot *s)
     doc_set(o, "corrected", first);
     doc_set(o, "uncorrected", second);
     /* A closed loop has no due times: what was sent is what was due. */
-    doc_set(o, "all_due", doc_all_due(s, result_one_clock(r) ? uncorrected : corrected));
+    if (result_is_window(r))
+        doc_set(o, "all_due", NULL);
+    else
+        doc_set(o, "all_due", doc_all_due(s, result_one_clock(r) ? uncorrected : corrected));
     hist_free(corrected);
     hist_free(uncorrected);
     return o;

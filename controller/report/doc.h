@@ -22,9 +22,12 @@ json_t *doc_real(double v);
 /* Peers' and users' text: what is not UTF-8 loses its foreign bytes rather than the report. */
 json_t *doc_text(const char *text);
 
+/* Which part of a run the report is about; NULL = the whole. */
+json_t *doc_view(const struct result *r);
 /* Count, min, mean, stddev, max, percentiles. */
 json_t *doc_figures(const struct hist *h);
-/* Both clocks and all_due; with confidence when it is the run's total. */
+/* Both clocks and all_due; with confidence when it is the run's total. Of a window all_due is null:
+ * nobody knows what was due in it. */
 json_t *doc_latency(const struct result *r, const struct snapshot *s);
 /* Adds how far the percentiles of the run's total can be trusted to what doc_figures made of it. */
 void doc_confidence(json_t *distribution, const struct result *r, const struct hist *h,

@@ -63,10 +63,35 @@ uint64_t figures_elapsed_ns(const struct result *r)
     return bounded && r->duration_ns > r->end_ns ? r->duration_ns : r->end_ns;
 }
 
+static void within(uint64_t from_ns, uint64_t to_ns, uint64_t *from, uint64_t *to)
+{
+    if (*from < from_ns)
+        *from = from_ns;
+    if (*to > to_ns)
+        *to = to_ns;
+    if (*to < *from)
+        *to = *from;
+}
+
+void figures_bounds(const struct result *r, uint64_t *from_ns, uint64_t *to_ns)
+{
+    const struct result_view *v = &r->view;
+    uint64_t begin = 0;
+    *from_ns = 0;
+    *to_ns = figures_elapsed_ns(r);
+    within(result_warmup_ns(r), UINT64_MAX, from_ns, to_ns);
+    within(v->from_ns, v->to_ns > 0 ? v->to_ns : UINT64_MAX, from_ns, to_ns);
+    for (uint32_t i = 0; v->one_stage && i < v->stage && i < r->plan->n_stages; i++)
+        begin += r->plan->stages[i].duration_ns;
+    if (v->one_stage && v->stage < r->plan->n_stages)
+        within(begin, begin + r->plan->stages[v->stage].duration_ns, from_ns, to_ns);
+}
+
 uint64_t figures_measured_ns(const struct result *r)
 {
-    uint64_t elapsed = figures_elapsed_ns(r), warmup = result_warmup_ns(r);
-    return elapsed > warmup ? elapsed - warmup : 0;
+    uint64_t from, to;
+    figures_bounds(r, &from, &to);
+    return to - from;
 }
 
 double figures_achieved(const struct result *r)
@@ -98,31 +123,52 @@ static double scheduled_target(const struct result *r)
     return (double)figures_due(r->plan, from, ns) * (double)NS_PER_SEC / (double)(ns - from);
 }
 
+/* Of an agent's or a name's share of what was due in a time nobody has kept a record. */
+static double target_of_part(const struct result *r)
+{
+    uint64_t from, to;
+    figures_bounds(r, &from, &to);
+    if (r->view.agent[0] != '\0' || r->view.request[0] != '\0' || to == from)
+        return 0;
+    return (double)figures_due(r->plan, from, to) * (double)NS_PER_SEC / (double)(to - from);
+}
+
 double figures_target(const struct result *r)
 {
     if (r->plan == NULL || r->plan->rate.num == 0)
         return 0;
+    if (r->view.partial)
+        return target_of_part(r);
     if (r->plan->n_stages > 0 || plan_is_random(r->plan))
         return scheduled_target(r);
     return (double)r->plan->rate.num / (double)r->plan->rate.den;
 }
 
+/* The warm-up took CPU time too. */
 static double worker_share(const struct result *r, const struct result_agent *a, uint64_t ns)
 {
-    return (double)ns / ((double)figures_elapsed_ns(r) * a->threads);
+    uint64_t to = figures_elapsed_ns(r);
+    if (r->view.to_ns > 0 && r->view.to_ns < to)
+        to = r->view.to_ns;
+    return (double)ns / ((double)(to - r->view.from_ns) * a->threads);
+}
+
+static bool nothing_known(const struct result *r, const struct result_agent *a)
+{
+    return figures_elapsed_ns(r) <= r->view.from_ns || a->threads == 0 || !a->started ||
+           result_is_row(r);
 }
 
 double figures_cpu(const struct result *r, const struct result_agent *a)
 {
-    uint64_t elapsed = figures_elapsed_ns(r);
-    if (elapsed == 0 || a->threads == 0 || !a->started)
+    if (nothing_known(r, a))
         return -1;
     return worker_share(r, a, a->total->cpu_ns);
 }
 
 double figures_limit(const struct result *r, const struct result_agent *a)
 {
-    if (figures_elapsed_ns(r) == 0 || a->threads == 0 || !a->started)
+    if (nothing_known(r, a))
         return -1;
     return worker_share(r, a, result_agent_counters(a).limit_ns);
 }

@@ -52,12 +52,16 @@ struct hist *figures_main_hist(const struct result *r, const struct snapshot *s)
 
 /* What the run took: its planned load, or longer when answers came later. 0 when nothing ran. */
 uint64_t figures_elapsed_ns(const struct result *r);
-/* The same without the warm-up: what the figures are about. */
+/* What the figures are about: that without the warm-up, and of a part of a run the part's bounds.
+ */
+void figures_bounds(const struct result *r, uint64_t *from_ns, uint64_t *to_ns);
+/* How long that is. */
 uint64_t figures_measured_ns(const struct result *r);
 /* Complete responses per second of that; 0 when nothing ran. */
 double figures_achieved(const struct result *r);
-/* The target in requests per second, 0 = none (closed loop). With stages or random arrivals: what
- * was due, over what the run took (over all of the plan at most). */
+/* The target in requests per second, 0 = none (closed loop), or not known of that part of a run.
+ * With stages or random arrivals: what was due, over what the run took (over all of the plan at
+ * most). */
 double figures_target(const struct result *r);
 /* Requests due from one instant after the start to another, by the plan; 0 in a closed loop. */
 uint64_t figures_due(const struct plan *p, uint64_t from_ns, uint64_t to_ns);

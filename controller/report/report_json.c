@@ -302,7 +302,7 @@ static json_t *json_agent(const struct result *r, const struct result_agent *a)
     doc_set(o, "health", json_health(r, a));
     doc_set(o, "totals", json_totals(&c));
     doc_set(o, "latency", doc_latency(r, a->total));
-    doc_set(o, "lag", doc_lag(a->total));
+    doc_set(o, "lag", result_is_row(r) ? NULL : doc_lag(a->total));
     doc_set(o, "limit_share", limit >= 0 ? doc_real(limit) : NULL);
     doc_set(o, "stages", doc_agent_slices(r, a->total, SLICE_STAGE));
     doc_set(o, "requests", doc_agent_slices(r, a->total, SLICE_NAME));
@@ -369,21 +369,22 @@ static json_t *json_report(const struct result *r, const struct report_options *
     json_t *o = json_object(), *stalls = json_array();
     struct counters c = snapshot_counters(r->total);
     json_t *totals = json_totals(&c);
-    doc_set(totals, "missing", doc_integer(result_missing(r)));
+    doc_set(totals, "missing", r->view.partial ? NULL : doc_integer(result_missing(r)));
     for (size_t i = 0; i < r->n_stalls; i++)
         json_array_append_new(stalls, json_stall(r, &r->stalls[i]));
     doc_set(o, "schema", json_string(SCHEMA));
     doc_set(o, "version", json_string(HAMMER_VERSION));
     doc_set(o, "run", json_run(r));
+    doc_set(o, "view", doc_view(r));
     doc_set(o, "plan", doc_plan(r, options));
     doc_set(o, "slo", json_objectives(r));
     doc_set(o, "verdict", json_verdict(&r->verdict));
     doc_set(o, "totals", totals);
     doc_set(o, "rate", json_rate(r));
-    doc_set(o, "status_codes", json_status(r->total));
-    doc_set(o, "error_texts", json_error_texts(r->total));
+    doc_set(o, "status_codes", result_is_row(r) ? NULL : json_status(r->total));
+    doc_set(o, "error_texts", result_is_row(r) ? NULL : json_error_texts(r->total));
     doc_set(o, "latency", doc_latency(r, r->total));
-    doc_set(o, "lag", doc_lag(r->total));
+    doc_set(o, "lag", result_is_row(r) ? NULL : doc_lag(r->total));
     doc_set(o, "tls", json_tls(r));
     doc_set(o, "warmup", doc_warmup(r));
     doc_set(o, "stages", doc_slices(r, SLICE_STAGE));

@@ -239,7 +239,7 @@ static void write_latency(const struct text *t)
         fprintf(t->out, "nothing to show: no request completed\n\n");
         return;
     }
-    l.with_all = l.all.incomplete > 0;
+    l.with_all = l.all.incomplete > 0 && !result_is_window(t->r);
     trust(&l, t);
     fprintf(t->out, "  %-9s%15s%*s", "Latency", t->one_clock ? "latency" : "corrected", INTERVAL,
             "95 % CI");
@@ -299,10 +299,16 @@ static void write_ledger(const struct text *t)
 {
     const struct counters *c = &t->c;
     char took[UNITS_TEXT], bytes[UNITS_TEXT];
-    fprintf(t->out, "  %" PRIu64 " request%s in %s, %s read\n", c->completed, plural(c->completed),
+    fprintf(t->out, "  %" PRIu64 " request%s in %s", c->completed, plural(c->completed),
             figures_measured_ns(t->r) > 0 ? units_format_latency(figures_measured_ns(t->r), took)
-                                          : "0s",
-            units_format_bytes((double)c->bytes_in, bytes));
+                                          : "0s");
+    if (!result_is_row(t->r))
+        fprintf(t->out, ", %s read", units_format_bytes((double)c->bytes_in, bytes));
+    fputc('\n', t->out);
+    if (result_is_window(t->r)) {
+        text_counted(t->out, c);
+        return;
+    }
     const struct named_count scheduled[] = {
         {"scheduled", c->scheduled}, {"= sent", c->sent}, {"+ unsent", counters_unsent(c)}};
     const struct named_count sent[] = {{"sent", c->sent},
@@ -320,7 +326,8 @@ static void write_ledger(const struct text *t)
     counts(t->out, "", " ", completed, 3);
     if (counters_unsent(c) > 0)
         counts(t->out, "Unsent", ", ", unsent, 3);
-    text_check(t->out, t->r);
+    if (!t->r->view.partial)
+        text_check(t->out, t->r);
 }
 
 static void write_rates(const struct text *t)
@@ -331,7 +338,10 @@ static void write_rates(const struct text *t)
     fprintf(t->out, achieved > 0 && achieved < 1 ? "%.6g   (" : "%.2f   (", achieved);
     if (target > 0)
         fprintf(t->out, "target %.6g, %.2f %%; ", target, 100 * achieved / target);
-    fprintf(t->out, "success %.4g %%)\n", PERCENT(t->c.ok, t->c.scheduled));
+    uint64_t of = result_is_window(t->r) ? t->c.completed : t->c.scheduled;
+    fprintf(t->out, "success %.4g %%)\n", PERCENT(t->c.ok, of));
+    if (result_is_row(t->r))
+        return;
     uint64_t elapsed = figures_measured_ns(t->r);
     double bytes = elapsed > 0 ? (double)t->c.bytes_in * (double)NS_PER_SEC / (double)elapsed : 0;
     text_label(t->out, "Transfer/sec");
@@ -518,6 +528,10 @@ static void write_dump(const struct text *t)
 
 static void write_nothing(const struct text *t)
 {
+    if (t->r->view.partial) {
+        fprintf(t->out, "\n  Nothing was measured in this part.\n");
+        return;
+    }
     if (t->r->warmup != NULL && snapshot_counters(t->r->warmup).scheduled > 0) {
         fputc('\n', t->out);
         text_warmup(t->out, t->r);
@@ -527,13 +541,19 @@ static void write_nothing(const struct text *t)
     fprintf(t->out, "\n  Nothing was sent: the run ended before its first request was due.\n");
 }
 
+static void write_row_note(const struct text *t)
+{
+    text_row_note(t->out);
+}
+
 struct sections {
     void (*const *write)(const struct text *);
     size_t n;
 };
 
-static struct sections sections_for(const struct counters *c)
+static struct sections sections_for(const struct text *t)
 {
+    const struct counters *c = &t->c;
     static void (*const all[])(const struct text *) = {
         write_head,  write_latency,       write_timeline, write_slices,  write_peers,  write_ledger,
         write_rates, write_socket_errors, write_tls,      write_traffic, write_status, write_errors,
@@ -541,8 +561,13 @@ static struct sections sections_for(const struct counters *c)
     };
     static void (*const nothing[])(const struct text *) = {write_head, write_nothing, write_dump,
                                                            write_agents, write_verdict};
-    if (c->scheduled == 0)
+    static void (*const rows[])(const struct text *) = {
+        write_head,  write_latency,  write_timeline, write_slices, write_ledger,
+        write_rates, write_row_note, write_agents,   write_verdict};
+    if (c->scheduled == 0 && c->completed == 0)
         return (struct sections){nothing, sizeof nothing / sizeof nothing[0]};
+    if (result_is_row(t->r))
+        return (struct sections){rows, sizeof rows / sizeof rows[0]};
     return (struct sections){all, sizeof all / sizeof all[0]};
 }
 
@@ -553,7 +578,7 @@ static enum err write_text(const struct result *r, const struct report_options *
     t.one_clock = result_one_clock(r);
     t.corrected = figures_main_hist(r, r->total);
     t.uncorrected = snapshot_hist(r->total, HIST_UNCORRECTED);
-    struct sections s = sections_for(&t.c);
+    struct sections s = sections_for(&t);
     for (size_t i = 0; i < s.n; i++)
         s.write[i](&t);
     hist_free(t.corrected);

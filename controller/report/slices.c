@@ -94,10 +94,11 @@ void slices_stage_bounds(const struct result *r, uint32_t stage, uint64_t *from_
 static void measured_bounds(const struct result *r, uint32_t stage, uint64_t *from_ns,
                             uint64_t *to_ns)
 {
-    uint64_t warmup = result_warmup_ns(r), end = figures_elapsed_ns(r);
+    uint64_t begin, end;
+    figures_bounds(r, &begin, &end);
     slices_stage_bounds(r, stage, from_ns, to_ns);
-    if (*from_ns < warmup)
-        *from_ns = warmup;
+    if (*from_ns < begin)
+        *from_ns = begin;
     if (*to_ns > end)
         *to_ns = end;
     if (*to_ns < *from_ns)
@@ -134,7 +135,7 @@ struct slices slices_of(const struct result *r, const struct snapshot *s, enum s
         add_hist(one->uncorrected, series->hists[HIST_UNCORRECTED]);
     }
     for (size_t i = 0; i < all.n; i++) {
-        set_rates(r, &all.items[i], by, s == r->total);
+        set_rates(r, &all.items[i], by, s == r->total && r->view.agent[0] == '\0');
         all.items[i].place = by == SLICE_STAGE ? 0 : place_of(r->plan, all.items[i].name);
     }
     sort(&all);

@@ -52,6 +52,12 @@ const char *text_without_scheme(const char *address);
 void text_head(FILE *out, const struct result *r, const struct report_options *o);
 /* How the run went over time, --every in tables; each with a blank line, nothing of one row. */
 void text_timeline(FILE *out, const struct result *r, const struct report_options *o);
+/* Which part of a run it is; nothing of a whole one. */
+void text_view(FILE *out, const struct result *r);
+/* Of a window, in place of the ledger: what was under way at its edges is on one side only. */
+void text_counted(FILE *out, const struct counters *c);
+/* Of a stage or a request name: what is not known of it. */
+void text_row_note(FILE *out);
 /* Figures by stage or request name, and a blank line; nothing where there is one only. */
 void text_slices(FILE *out, const struct result *r, enum slice_by by);
 /* The warm-up, and a blank line; nothing without one. */

@@ -195,4 +195,5 @@ void text_head(FILE *out, const struct result *r, const struct report_options *o
         text_words(&f, r->name);
         text_end(&f);
     }
+    text_view(out, r);
 }

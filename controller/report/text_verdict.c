@@ -78,6 +78,10 @@ void text_verdict(FILE *out, const struct result *r, const struct counters *c)
     const struct verdict *v = &r->verdict;
     objectives(out, r);
     head(out, v);
+    if (r->view.partial) {
+        point(out, "that is the verdict on the whole run; a part of it is not judged");
+        return;
+    }
     for (size_t i = 0; i < v->n_reasons; i++)
         point(out, v->reasons[i]);
     failures(out, c);

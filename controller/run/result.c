@@ -152,6 +152,16 @@ struct counters result_agent_counters(const struct result_agent *a)
     return with_warmup(a->total, a->warmup);
 }
 
+bool result_is_window(const struct result *r)
+{
+    return r->view.from_ns > 0 || r->view.to_ns > 0;
+}
+
+bool result_is_row(const struct result *r)
+{
+    return r->view.one_stage || r->view.request[0] != '\0';
+}
+
 uint64_t result_warmup_ns(const struct result *r)
 {
     return r->plan != NULL ? r->plan->warmup_ns : 0;

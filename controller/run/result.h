@@ -178,6 +178,12 @@ void result_settle(struct result *r);
 uint64_t result_warmup_ns(const struct result *r);
 /* The run has due times but only one stopwatch, from the send (--closed-loop), or no due times. */
 bool result_one_clock(const struct result *r);
+/* It is about a window of the run: requests were under way at its edges, so that its ledger does
+ * not add up and nobody knows what was due in it. */
+bool result_is_window(const struct result *r);
+/* It is about a stage or a request name: what is kept once for all of them (lags, phases, status
+ * codes, error texts, connections, CPU) is not known. */
+bool result_is_row(const struct result *r);
 /* Everything that was counted, the warm-up included: what the ledger is about. */
 struct counters result_counters(const struct result *r);
 struct counters result_agent_counters(const struct result_agent *a);

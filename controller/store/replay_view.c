@@ -159,7 +159,9 @@ static void drop_what_is_no_row(struct counters *c)
         COUNTER_connect_errors, COUNTER_connects,         COUNTER_fault_fd_limit,
         COUNTER_fault_ports,    COUNTER_fault_memory,     COUNTER_handshakes,
         COUNTER_resumed,        COUNTER_handshake_errors, COUNTER_lookups,
-        COUNTER_lookup_errors,
+        COUNTER_lookup_errors,  COUNTER_bytes_in,         COUNTER_bytes_out,
+        COUNTER_head_bytes,     COUNTER_body_bytes,       COUNTER_retries,
+        COUNTER_reused,         COUNTER_redirects,
     };
     for (size_t i = 0; i < sizeof those / sizeof those[0]; i++)
         counters_set(c, (size_t)those[i], 0);
