@@ -247,6 +247,17 @@ static void settle(struct merge *m, size_t limit)
     m->settled = to;
 }
 
+/* Behind it nobody has reported anything: rows that only the waiting has opened. How many there are
+ * says when somebody gave up, not what the run was like. */
+static size_t reported_by_any(const struct merge *m)
+{
+    size_t most = m->settled;
+    for (size_t i = 0; i < m->n_agents; i++)
+        if (m->agents[i].next_slot > most)
+            most = m->agents[i].next_slot;
+    return most;
+}
+
 static void close_slot(struct merge *m)
 {
     size_t k = m->closed++;
@@ -256,8 +267,9 @@ static void close_slot(struct merge *m)
     struct merge_row *row = row_at(m, k);
     if (row->last == k)
         merge_row_show(row, m->closed_fn, m->closed_arg);
-    size_t all = reported_by_all(m);
-    settle(m, all > ROWS_HOT ? all - ROWS_HOT : 0);
+    size_t all = reported_by_all(m), any = reported_by_any(m);
+    size_t limit = all > ROWS_HOT ? all - ROWS_HOT : 0;
+    settle(m, limit < any ? limit : any);
     if (k >= m->settled + ROWS_HOT && (*slot(m, k - ROWS_HOT))->last == k - ROWS_HOT)
         merge_row_pack(*slot(m, k - ROWS_HOT));
 }
@@ -413,8 +425,15 @@ static size_t give_lines(struct lines *from, struct result_interval **to)
 }
 
 /* The result takes what is done. */
+static void drop_unreported(struct merge *m)
+{
+    for (size_t any = reported_by_any(m); m->n_slots > any; m->n_slots--)
+        merge_row_free(*slot(m, m->n_slots - 1)); /* of one slot each: nothing was added */
+}
+
 static void finish_rows(struct merge *m, struct result *into)
 {
+    drop_unreported(m);
     settle(m, m->n_slots);
     end_group(m);
     into->n_intervals = give_lines(&m->done, &into->intervals);

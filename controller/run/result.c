@@ -116,6 +116,31 @@ static void drop_stalls_of_warmup(struct result *r, uint64_t end_ns)
     r->n_stalls = kept;
 }
 
+#define GAP_ROWS_MAX 65536 /* a lease has fewer; what a file says may be anything */
+
+/* A lost agent's load is missing until it was given up; where nobody else has reported anything
+ * after it there are no rows yet that could say so. */
+static size_t with_gap(const struct result *r, struct result_interval **rows, size_t n,
+                       uint64_t step, uint64_t planned)
+{
+    uint64_t end_ns = 0, from_ns = n > 0 ? (*rows)[n - 1].to_ns : 0;
+    for (size_t i = 0; i < r->n_agents; i++)
+        if (r->agents[i].loss.any && r->agents[i].loss.at_ns > end_ns)
+            end_ns = r->agents[i].loss.at_ns;
+    end_ns = end_ns < planned ? end_ns : planned;
+    if (r->view.partial || step == 0 || end_ns <= from_ns)
+        return n;
+    from_ns = (from_ns + step - 1) / step * step;
+    size_t more = from_ns < end_ns ? (size_t)((end_ns - from_ns) / step) : 0;
+    if (more > GAP_ROWS_MAX)
+        more = GAP_ROWS_MAX;
+    *rows = mem_realloc(*rows, n + more + 1, sizeof **rows);
+    for (; more > 0; more--, from_ns += step)
+        (*rows)[n++] =
+            (struct result_interval){.from_ns = from_ns, .to_ns = from_ns + step, .slots = 1};
+    return n;
+}
+
 static size_t settle_rows(const struct result *r, struct result_interval *rows, size_t n,
                           uint64_t planned)
 {
@@ -190,7 +215,9 @@ void result_settle(struct result *r)
     r->duration_ns = planned;
     if (r->end_ns < planned && (cut || planned == UINT64_MAX))
         r->duration_ns = r->end_ns;
+    r->n_intervals = with_gap(r, &r->intervals, r->n_intervals, r->plan->interval_ns, planned);
     r->n_intervals = settle_rows(r, r->intervals, r->n_intervals, planned);
+    r->n_groups = with_gap(r, &r->groups, r->n_groups, r->every_ns, planned);
     r->n_groups = settle_rows(r, r->groups, r->n_groups, planned);
     drop_stalls_of_warmup(r, result_warmup_ns(r));
     if (r->plan->rate.num == 0)
