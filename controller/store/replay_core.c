@@ -9,6 +9,7 @@
 
 #include "common/host.h"
 #include "common/mem.h"
+#include "common/units.h"
 #include "controller/run/merge.h"
 #include "controller/run/result_build.h"
 #include "controller/store/recording_result.h"
@@ -288,11 +289,25 @@ static size_t count_agents(const struct replay_source *sources, size_t n)
     return agents;
 }
 
+static enum err check_every(const struct replay_options *o, const struct recording *rec,
+                            struct errmsg *msg)
+{
+    char every[UNITS_TEXT], interval[UNITS_TEXT];
+    if (o->every_ns % rec->interval_ns == 0)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_INVALID,
+                      "--every %s: accepted is a multiple of the run's interval, %s",
+                      units_format_duration(o->every_ns, every),
+                      units_format_duration(rec->interval_ns, interval));
+}
+
 static enum err pass(struct replay *r, const struct recording *rec, const struct replay_options *o,
                      struct replayed *out, struct errmsg *msg)
 {
-    enum err e = replay_cut_init(&r->cut, &o->view, &out->parts.plan, rec->agents, rec->n_agents,
-                                 rec->interval_ns, msg);
+    enum err e = check_every(o, rec, msg);
+    if (e == ERR_OK)
+        e = replay_cut_init(&r->cut, &o->view, &out->parts.plan, rec->agents, rec->n_agents,
+                            rec->interval_ns, msg);
     if (e == ERR_OK)
         e = each_source(r, scan_row, msg);
     if (e != ERR_OK)
