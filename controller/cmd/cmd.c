@@ -10,8 +10,8 @@
 #define WORD_SHOWN 200
 
 static const struct cmd_entry *const entries[] = {
-    &cmd_run,     &cmd_status, &cmd_attach, &cmd_stop,    &cmd_runs,
-    &cmd_compare, &cmd_agents, &cmd_pki,    &cmd_version, &cmd_help};
+    &cmd_run,    &cmd_status,  &cmd_attach, &cmd_stop, &cmd_runs,    &cmd_report, &cmd_merge,
+    &cmd_verify, &cmd_compare, &cmd_agents, &cmd_pki,  &cmd_version, &cmd_help};
 
 static void overview(FILE *out)
 {

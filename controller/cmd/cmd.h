@@ -38,6 +38,9 @@ extern const struct cmd_entry cmd_stop;
 extern const struct cmd_entry cmd_status;
 extern const struct cmd_entry cmd_runs;
 extern const struct cmd_entry cmd_compare;
+extern const struct cmd_entry cmd_report;
+extern const struct cmd_entry cmd_merge;
+extern const struct cmd_entry cmd_verify;
 extern const struct cmd_entry cmd_version;
 extern const struct cmd_entry cmd_help;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/store/replay.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,16 +176,31 @@ static enum err save_all(const struct replayed *r, const struct recording *rec, 
     return e;
 }
 
-enum err replayed_save(const struct replayed *r, const char *path, struct errmsg *msg)
+static enum err save_merged(const struct replayed *r, const char *path, struct errmsg *msg)
 {
     struct store *to;
     enum err e = store_create(path, STORE_FILE, &to, msg);
     if (e != ERR_OK)
         return e;
-    e = save_all(r, replayed_recording(r), to, msg);
+    e = save_all(r, r->merged, to, msg);
     store_close(to);
+    return e;
+}
+
+enum err replayed_save(const struct replayed *r, const char *path, struct errmsg *msg)
+{
+    if (r->merged == NULL)
+        return store_export(r->opened[0].store, r->opened[0].recording->run_id, path, msg);
+    size_t size = strlen(path) + 32;
+    char *part = mem_calloc(size, 1);
+    snprintf(part, size, "%s.%ld.part", path, (long)getpid());
+    unlink(part); /* of an earlier process with our number */
+    enum err e = save_merged(r, part, msg);
+    if (e == ERR_OK && rename(part, path) != 0)
+        e = errmsg_set(msg, ERR_SYSTEM, "%.300s: %s", path, strerror(errno));
     if (e != ERR_OK)
-        unlink(path);
+        unlink(part);
+    mem_free(part);
     return e;
 }
 

@@ -41,7 +41,8 @@ const struct result *replayed_result(const struct replayed *r);
 /* What was stored of it; of several what they are together: an id made of theirs, the tag
  * "merged". */
 const struct recording *replayed_recording(const struct replayed *r);
-/* Writes what it was made of, whole, as one run into a new file, which must not be there yet. */
+/* Writes what it was made of, whole, as one run into a file of its own, whole or not at all; an
+ * existing one is replaced. */
 enum err replayed_save(const struct replayed *r, const char *path, struct errmsg *msg) MUST_CHECK;
 void replayed_free(struct replayed *r); /* NULL is fine */
 
