@@ -46,7 +46,7 @@ void html_chart_heat(const struct html_page *p);
 void html_figure_begin(const struct html_page *p, const char *id, const char *title);
 void html_figure_end(const struct html_page *p, const char *explanation);
 
-/* html_tables.c, html_agents.c. */
+/* html_latency.c, html_tables.c, html_agents.c. */
 void html_table_latency(const struct html_page *p);
 void html_table_stages(const struct html_page *p);
 void html_table_requests(const struct html_page *p);
