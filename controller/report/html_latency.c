@@ -120,9 +120,10 @@ static void note_confidence(const struct latency *l)
     FILE *out = l->p->out;
     char length[HTML_NUMBER];
     const char *glue = ". Independent events beyond it: ";
-    fprintf(out, "<p class=\"note\">95" SPACE "%%: so sure is the percentile to lie between, ");
+    fprintf(out, "<p class=\"note\">The percentile lies in its interval with 95" SPACE
+                 "%% confidence, judged ");
     if (l->due[0].method == CONFIDENCE_INDEPENDENT || l->due[0].method == CONFIDENCE_NONE)
-        fprintf(out, "if no request depended on another: the run is too short to see bursts");
+        fprintf(out, "as if no request depended on another: the run is too short to see bursts");
     else
         fprintf(out, "by how much %zu parts of %s differ%s", l->parts,
                 html_latency(l->part_ns, length),
@@ -167,8 +168,9 @@ static void note_all_due(const struct html_page *p)
 
 void html_table_latency(const struct html_page *p)
 {
-    struct html_column columns[COLUMNS] = {
-        {"percentile", false}, {p->one_clock ? "latency" : "corrected", true}, {"95 %", true}};
+    struct html_column columns[COLUMNS] = {{"percentile", false},
+                                           {p->one_clock ? "latency" : "corrected", true},
+                                           {"95 % interval", true}};
     struct latency l = {.p = p};
     size_t n = 3;
     if (p->due.count == 0) {

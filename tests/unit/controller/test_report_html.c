@@ -126,6 +126,7 @@ START_TEST(test_all_is_told)
                                         "id=\"t-options\"",
                                         "id=\"t-environment\"",
                                         "all due",
+                                        "95 % interval",
                                         "Warm-up",
                                         "class=\"band stall",
                                         "class=\"band lost",
