@@ -38,6 +38,7 @@ static void timeline(struct result *r, size_t n, uint64_t a_row, uint64_t ns)
     mem_free(r->intervals);
     r->intervals = mem_calloc(n > 0 ? n : 1, sizeof *r->intervals);
     r->n_intervals = n;
+    blocks_free(r->blocks);
     r->blocks = blocks_new();
     for (size_t i = 0; i < n; i++) {
         struct result_interval *row = &r->intervals[i];
