@@ -23,6 +23,8 @@ static json_t *json_run(const struct result *r)
     json_t *o = json_object();
     doc_set(o, "id", doc_text(r->run_id));
     doc_set(o, "name", doc_text(r->name));
+    doc_set(o, "description", r->description != NULL ? doc_text(r->description) : NULL);
+    doc_set(o, "tags", r->tags != NULL ? doc_text(r->tags) : NULL);
     doc_set(o, "started_at", json_string(units_format_utc(r->started_wall_ns, started)));
     doc_set(o, "duration_ns", doc_integer(r->duration_ns));
     doc_set(o, "end_ns", doc_integer(r->end_ns));

@@ -179,6 +179,15 @@ static void write_options(FILE *out, const struct plan *p, const struct report_o
         text_end(&all.flow);
 }
 
+static void write_words(FILE *out, const char *label, const char *text)
+{
+    if (text == NULL || text[0] == '\0')
+        return;
+    struct text_flow f = text_begin(out, label);
+    text_words(&f, text);
+    text_end(&f);
+}
+
 void text_head(FILE *out, const struct result *r, const struct report_options *o)
 {
     const struct plan *p = r->plan;
@@ -190,10 +199,8 @@ void text_head(FILE *out, const struct result *r, const struct report_options *o
     write_abort_on(out, r->abort_on);
     write_entries(out, p);
     write_options(out, p, o);
-    if (r->name[0] != '\0') {
-        struct text_flow f = text_begin(out, "Name");
-        text_words(&f, r->name);
-        text_end(&f);
-    }
+    write_words(out, "Name", r->name);
+    write_words(out, "Description", r->description);
+    write_words(out, "Tags", r->tags);
     text_view(out, r);
 }
