@@ -149,13 +149,18 @@ static bool same_stages(const struct plan *a, const struct plan *b)
     return true;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+}
+
 static bool same_requests(const struct plan *a, const struct plan *b)
 {
     struct plan_request x, y;
     for (size_t i = 0; i < plan_request_count(a) && i < plan_request_count(b); i++) {
         plan_request_at(a, i, &x);
         plan_request_at(b, i, &y);
-        if (strcmp(x.name, y.name) != 0 || strcmp(x.method, y.method) != 0 ||
+        if (!same_text(x.name, y.name) || !same_text(x.method, y.method) ||
             x.body_len != y.body_len || x.weight != y.weight)
             return false;
     }
