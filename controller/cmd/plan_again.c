@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/cmd/plan_again.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -104,14 +103,6 @@ static enum err take_secrets(struct plan_again *a, const char *list, const struc
 
 /* --- the plan --------------------------------------------------------------------------------- */
 
-static enum err open_history(const char *db, struct store **out, struct errmsg *msg)
-{
-    char path[PATH_MAX];
-    if (db == NULL && !store_default_path(path, sizeof path))
-        return errmsg_set(msg, ERR_NOT_FOUND, "there is no home folder with a history: --db FILE");
-    return store_open(db != NULL ? db : path, STORE_READ, out, msg);
-}
-
 static enum err take_plan(struct plan_again *a, const struct recording *r, const struct plan *given,
                           struct errmsg *msg)
 {
@@ -126,19 +117,12 @@ static enum err take_plan(struct plan_again *a, const struct recording *r, const
 enum err plan_again_load(const char *word, const char *db, const struct plan *given,
                          struct plan_again *out, struct errmsg *msg)
 {
-    struct store *store = NULL;
     struct recording *r = NULL;
-    char run_id[33];
     *out = (struct plan_again){.run_id = ""};
-    enum err e = open_history(db, &store, msg);
-    if (e == ERR_OK)
-        e = store_find(store, word, run_id, msg);
-    if (e == ERR_OK)
-        e = store_load(store, run_id, &r, msg);
+    enum err e = store_fetch(word, db, &r, msg);
     if (e == ERR_OK)
         e = take_plan(out, r, given, msg);
     recording_free(r);
-    store_close(store);
     return e;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/cmd/run_again.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -31,21 +30,6 @@ void run_again_free(struct run_again *a)
 }
 
 /* --- reading -------------------------------------------------------------------------------- */
-
-static enum err load(const char *run, const char *db, struct recording **out, struct errmsg *msg)
-{
-    char path[PATH_MAX], id[33];
-    struct store *s = NULL;
-    if (db == NULL && !store_default_path(path, sizeof path))
-        return errmsg_set(msg, ERR_NOT_FOUND, "there is no home folder, so no history");
-    enum err e = store_open(db != NULL ? db : path, STORE_READ, &s, msg);
-    if (e == ERR_OK)
-        e = store_find(s, run, id, msg);
-    if (e == ERR_OK)
-        e = store_load(s, id, out, msg);
-    store_close(s);
-    return e;
-}
 
 static bool was_given(const struct plan *p, const char *name)
 {
@@ -134,7 +118,7 @@ enum err run_again_load(const char *run, const char *db, struct run_options *o, 
     run_again_free(o->again);
     o->again = mem_calloc(1, sizeof *o->again);
     o->again->run = mem_strdup(run);
-    enum err e = load(run, db, &r, &why);
+    enum err e = store_fetch(run, db, &r, &why);
     if (e == ERR_OK && r->plan == NULL)
         e = errmsg_set(&why, ERR_NOT_FOUND, "run %.8s: its plan was not kept", r->run_id);
     if (e == ERR_OK)

@@ -78,6 +78,9 @@ enum err store_find(struct store *s, const char *word, char run_id[33],
 /* Everything but the snapshots; the caller's (recording_free). */
 enum err store_load(struct store *s, const char *run_id, struct recording **out,
                     struct errmsg *msg) MUST_CHECK;
+/* The three for one run: `db` NULL = the default one. */
+enum err store_fetch(const char *word, const char *db, struct recording **out,
+                     struct errmsg *msg) MUST_CHECK;
 /* An error ends the reading. */
 typedef enum err (*store_row_fn)(void *arg, const struct store_row *row, struct errmsg *msg);
 /* Every snapshot, interval by interval and so that each agent's come in order (by seq, then agent),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -229,4 +230,20 @@ enum err store_find(struct store *s, const char *word, char run_id[33], struct e
         return refuse_several(word, &f, msg);
     memcpy(run_id, f.ids[0], sizeof f.ids[0]);
     return ERR_OK;
+}
+
+enum err store_fetch(const char *word, const char *db, struct recording **out, struct errmsg *msg)
+{
+    char path[PATH_MAX], run_id[33];
+    struct store *s = NULL;
+    if (db == NULL && !store_default_path(path, sizeof path))
+        return errmsg_set(msg, ERR_NOT_FOUND,
+                          "there is no home folder, so no history; accepted is --db FILE");
+    enum err e = store_open(db != NULL ? db : path, STORE_READ, &s, msg);
+    if (e == ERR_OK)
+        e = store_find(s, word, run_id, msg);
+    if (e == ERR_OK)
+        e = store_load(s, run_id, out, msg);
+    store_close(s);
+    return e;
 }
