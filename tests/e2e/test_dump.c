@@ -230,8 +230,9 @@ static uint64_t dump(json_t *r, const char *name)
     return total(r, "requests_dump", name);
 }
 
-/* Everything is there. */
-static void check_whole(json_t *r)
+/* Everything is there; of a run that was cut short, which requests those are is up to the instant
+ * at which each worker heard of it. */
+static void check_whole(json_t *r, bool cut)
 {
     bool warm = !json_is_null(report_at(r, "warmup"));
     uint64_t due = total(r, "totals", "scheduled");
@@ -241,7 +242,7 @@ static void check_whole(json_t *r)
     ck_assert_uint_eq(dump(r, "requests"), due);
     ck_assert_uint_eq(dump(r, "written"), due);
     ck_assert_uint_eq(dump(r, "dropped") + dump(r, "not_written") + dump(r, "lost"), 0);
-    for (uint64_t i = 0; i < due; i++)
+    for (uint64_t i = 0; i < due && !cut; i++)
         CHECK_MUST(sums.seen[i] == 1);
     check_ledger(r, false);
     if (warm)
@@ -265,7 +266,7 @@ START_TEST(test_the_file_is_the_report)
     json_t *r = report_wait(&p, 0, 4, 60000);
     ck_assert_msg(strstr(p.err, "requests.csv: 2700 of 2700 requests written\n") != NULL, "%s",
                   p.err);
-    check_whole(r);
+    check_whole(r, false);
     ck_assert_uint_gt(sums.outcomes[DUMP_TIMEOUT], 0);
     ck_assert_uint_gt(sums.outcomes[DUMP_HTTP_ERROR], 0);
     ck_assert_uint_eq(sums.status_503, total(r, "status_codes", "503"));
@@ -292,7 +293,7 @@ START_TEST(test_overload)
     target_start(&target, server);
     start(&p, path, overloads[_i].load);
     json_t *r = report_wait(&p, 0, 4, 60000);
-    check_whole(r);
+    check_whole(r, false);
     ck_assert_uint_gt(sums.outcomes[overloads[_i].most], sums.rows / 2);
     json_decref(r);
     process_end(&p);
@@ -313,7 +314,7 @@ START_TEST(test_interrupted)
         ck_assert(process_alive(&p)); /* lines come while the run goes on */
     process_signal(&p, SIGINT);
     json_t *r = report_wait(&p, 130, 130, 30000);
-    check_whole(r);
+    check_whole(r, true);
     ck_assert_uint_gt(sums.outcomes[DUMP_UNSENT_STOPPED], 0);
     json_decref(r);
     process_end(&p);

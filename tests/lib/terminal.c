@@ -216,6 +216,7 @@ static void become(const struct terminal *t, const char *slave, const char *cons
     close(out);
     close(null);
     close(t->master);
+    setenv("HAMMER_NO_SAVE", "1", 1); /* the user's own history is not for tests */
     unsetenv("NO_COLOR");
     unsetenv("CLICOLOR");
     setenv("TERM", "xterm", 1);
