@@ -311,7 +311,8 @@ START_TEST(test_debug_request_fails)
     ck_assert_ptr_nonnull(strstr(out, "* read: connection closed before the response"));
     process_end(&p);
     debug(&p, (const char *[]){"--json", NULL}, 1);
-    ck_assert_ptr_nonnull(strstr(p.err, "--debug-request with --json: accepted is one of the two"));
+    ck_assert_ptr_nonnull(
+        strstr(p.err, "--debug-request with --json or --format: accepted is one"));
     process_end(&p);
 }
 END_TEST
