@@ -13,14 +13,14 @@
 #include "common/option_file.h"
 #include "common/redact.h"
 #include "common/xdg.h"
-#include "controller/cmd/dump_file.h"
-#include "controller/cmd/http_serve.h"
 #include "controller/cmd/local_agents.h"
 #include "controller/cmd/outputs.h"
 #include "controller/cmd/run_again.h"
 #include "controller/cmd/run_requests.h"
 #include "controller/cmd/secret_source.h"
 #include "controller/run/inventory_file.h"
+#include "controller/watch/dump_file.h"
+#include "controller/watch/http_serve.h"
 
 _Static_assert(offsetof(struct run_options, plan) == 0, "the plan's rows use the same offsets");
 

@@ -17,7 +17,6 @@
 #include "controller/cmd/cmd.h"
 #include "controller/cmd/conditions.h"
 #include "controller/cmd/local_agents.h"
-#include "controller/cmd/observer.h"
 #include "controller/cmd/outputs.h"
 #include "controller/cmd/run_store.h"
 #include "controller/cmd/tags.h"
@@ -30,6 +29,7 @@
 #include "controller/run/result.h"
 #include "controller/run/result_agents.h"
 #include "controller/run/result_build.h"
+#include "controller/watch/observer.h"
 #include "proto/link.h"
 
 #define EXIT_INTERRUPTED 130

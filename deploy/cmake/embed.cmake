@@ -11,7 +11,7 @@ string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
 string(REGEX REPLACE "(................................................................................)" "\\1\n    "
        bytes "${bytes}")
 file(WRITE "${OUT}"
-"#include \"controller/report/html_assets.h\"
+"#include \"controller/report/html/html_assets.h\"
 
 static const unsigned char bytes[] = {
     ${bytes}0};

@@ -1,4 +1,4 @@
-# What the HTML report embeds (controller/report/web): our style sheet and script always, and uPlot, which
+# What the HTML report embeds (controller/report/html/web): our style sheet and script always, and uPlot, which
 # the script draws with, from the npm registry; never committed. Without it the report has its static charts.
 #   HAMMER_WEB=AUTO  with uPlot where npm can bring it, else without (the default)
 #   HAMMER_WEB=ON    not without
@@ -6,7 +6,7 @@
 set(HAMMER_WEB AUTO CACHE STRING "embed uPlot in HTML reports: AUTO, ON or OFF")
 set_property(CACHE HAMMER_WEB PROPERTY STRINGS AUTO ON OFF)
 
-set(HAMMER_WEB_SOURCES ${PROJECT_SOURCE_DIR}/controller/report/web)
+set(HAMMER_WEB_SOURCES ${PROJECT_SOURCE_DIR}/controller/report/html/web)
 set(HAMMER_WEB_FOLDER ${PROJECT_BINARY_DIR}/web)
 
 # hammer_fetch_web(<variable>): the folder of uPlot, or nothing. package-lock.json has the hash of what is
@@ -54,7 +54,7 @@ function(hammer_embed target word)
     target_sources(${target} PRIVATE ${made})
 endfunction()
 
-# hammer_web(<target>): all that controller/report/html_assets.h names.
+# hammer_web(<target>): all that controller/report/html/html_assets.h names.
 function(hammer_web target)
     set(uplot "")
     if(NOT HAMMER_WEB MATCHES "^(AUTO|ON|OFF)$")

@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "controller/cmd/http_serve.h"
+#include "controller/watch/http_serve.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/process.h"
 #include "tests/lib/report.h"

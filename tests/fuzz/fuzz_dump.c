@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "controller/report/dump_csv.h"
+#include "controller/watch/dump_csv.h"
 #include "proto/dump.h"
 #include "proto/plan.h"
 #include "proto/snapshot.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "controller/cmd/http_request.h"
+#include "controller/watch/http_request.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Any bytes get one of the known answers; what was understood stays so with more bytes behind it.

@@ -17,7 +17,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "controller/report/columns.h"
+#include "controller/watch/columns.h"
 #include "tests/lib/process.h"
 
 /* --- the screen ------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "controller/report/html_assets.h"
+#include "controller/report/html/html_assets.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/html_pages.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "controller/report/dump_csv.h"
+#include "controller/watch/dump_csv.h"
 
 #include <string.h>
 

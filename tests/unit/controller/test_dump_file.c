@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "controller/cmd/dump_file.h"
+#include "controller/watch/dump_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The writer of the HTML report, its axes, and the lines it draws. */
-#include "controller/report/html.h"
+#include "controller/report/html/html.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "controller/report/html_curves.h"
-#include "controller/report/html_scale.h"
+#include "controller/report/html/html_curves.h"
+#include "controller/report/html/html_scale.h"
 #include "tests/lib/check_main.h"
 
 /* Of the seed that is printed; each test runs in a process of its own. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "controller/cmd/http_request.h"
+#include "controller/watch/http_request.h"
 
 #include <netinet/in.h>
 #include <string.h>
 
-#include "controller/cmd/http_serve.h"
+#include "controller/watch/http_serve.h"
 #include "tests/lib/check_main.h"
 
 static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "controller/report/live.h"
+#include "controller/watch/live.h"
 
 #include <stdio.h>
 #include <string.h>

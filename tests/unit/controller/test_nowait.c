@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "controller/cmd/nowait.h"
+#include "controller/watch/nowait.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Random runs through a real merge, against sums of our own; and the metrics made from them. */
-#include "controller/run/progress.h"
+#include "controller/watch/progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "controller/report/openmetrics.h"
+#include "controller/watch/openmetrics.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/random_snapshot.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/report/html_assets.h"
+#include "controller/report/html/html_assets.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/html_check.h"
 #include "tests/lib/html_pages.h"
