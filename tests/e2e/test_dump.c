@@ -190,7 +190,7 @@ static const struct {
 
 static uint64_t total(json_t *r, const char *of, const char *name)
 {
-    char at[64];
+    char at[160];
     snprintf(at, sizeof at, "%s.%s", of, name);
     return (uint64_t)report_int(r, at);
 }
