@@ -160,6 +160,26 @@ static enum err read_marks(struct store *s, int *application, int *tables, struc
     return e;
 }
 
+/* A file can say of its tables what it likes: a column that is worked out when it is read (one that
+ * makes 60 MB a row costs the file nothing), a view, a virtual table. None of these is ours. */
+static enum err check_tables(struct store *s, struct errmsg *msg)
+{
+    int plain = 0, worked_out = 0;
+    enum err e = get_number(s,
+                            "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
+                            " AND rootpage > 0 AND name IN ('run', 'snapshot')",
+                            &plain, msg);
+    if (e == ERR_OK)
+        e = get_number(s,
+                       "SELECT (SELECT count(*) FROM pragma_table_xinfo('run') WHERE hidden <> 0)"
+                       " + (SELECT count(*) FROM pragma_table_xinfo('snapshot') WHERE hidden <> 0)",
+                       &worked_out, msg);
+    if (e == ERR_OK && (plain != 2 || worked_out != 0))
+        e = errmsg_set(msg, ERR_INVALID, "%.300s: its tables are not those that hammer makes",
+                       s->path);
+    return e;
+}
+
 /* What is it? application 0 and version 0 without a table: an empty one. Read at one instant: it
  * may be made by another process right now. */
 static enum err identify(struct store *s, bool *empty, struct errmsg *msg)
@@ -182,7 +202,7 @@ static enum err identify(struct store *s, bool *empty, struct errmsg *msg)
                           "%.300s: its schema has version %d, made by a newer hammer; this one "
                           "knows versions up to %d",
                           s->path, s->version, STORE_VERSION);
-    return ERR_OK;
+    return *empty ? ERR_OK : check_tables(s, msg);
 }
 
 /* "file:" and the path, and what it must not hold as it is. */

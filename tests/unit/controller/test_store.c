@@ -508,13 +508,10 @@ START_TEST(a_hostile_file_harms_nobody)
         "UPDATE run SET name = char(27) || '[2J' || char(10), plan = zeroblob(1000),"
         " started_wall_ns = -5, pid = 'x', tags = x'ff00ff'",
         "UPDATE run SET facts = '{\"agents\":7}'",
-        "DROP INDEX snapshot_place; DROP TABLE snapshot;"
-        "CREATE VIEW snapshot AS SELECT 1 AS run, 1 AS seq, 1 AS agent, 2 AS bytes",
     };
     struct store *s = open_store(STORE_WRITE);
     struct recording *r = put_run(s, "aa", "x", 1), *again = NULL;
     store_close(s);
-    size_t rows = 0;
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
         raw(hostile[i]);
         s = open_store(STORE_READ);
@@ -523,11 +520,33 @@ START_TEST(a_hostile_file_harms_nobody)
         if (i == 1)
             ck_assert_str_eq(again->name, "?[2J?");
         recording_free(again);
-        if (i == 3)
-            ck_assert_int_ne(store_rows(s, r->run_id, count_row, &rows, &msg), ERR_OK);
         store_close(s);
     }
     recording_free(r);
+}
+END_TEST
+
+/* Tables that are worked out as they are read: a file of a few kB whose rows have no end. */
+START_TEST(tables_that_are_none_are_refused)
+{
+    static const char *const hostile[] = {
+        "ALTER TABLE run ADD COLUMN more AS (zeroblob(60000000))",
+        "DROP TABLE snapshot;"
+        "CREATE TABLE snapshot (run INT, seq INT, agent INT, checksum INT,"
+        " bytes BLOB GENERATED ALWAYS AS (zeroblob(60000000)) STORED)",
+        "DROP TABLE snapshot;"
+        "CREATE VIEW snapshot AS WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+        " SELECT 1 AS run, x AS seq, 1 AS agent, 2 AS bytes, 3 AS checksum FROM c",
+        "DROP VIEW snapshot",
+    };
+    struct store *s = open_store(STORE_WRITE);
+    recording_free(put_run(s, "aa", "x", 1));
+    store_close(s);
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        raw(hostile[i]);
+        refused(STORE_READ, ERR_INVALID, "not those that hammer makes");
+        refused(STORE_WRITE, ERR_INVALID, "not those that hammer makes");
+    }
 }
 END_TEST
 
@@ -550,6 +569,7 @@ static Suite *suite(void)
     tcase_add_test(t, an_exported_run_is_whole);
     tcase_add_test(t, a_history_is_read_where_nobody_may_write);
     tcase_add_test(t, a_hostile_file_harms_nobody);
+    tcase_add_test(t, tables_that_are_none_are_refused);
     suite_add_tcase(s, t);
     return s;
 }
