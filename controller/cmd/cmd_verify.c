@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "controller/cmd/cmd.h"
 #include "controller/cmd/stored_options.h"
@@ -33,7 +35,12 @@ static int verify(const struct stored_options *o, struct errmsg *msg)
     }
     if (!o->quiet || all.failed > 0)
         printf("%zu of %zu checks hold\n", all.checks - all.failed, all.checks);
-    return all.failed > 0 ? EXIT_DOES_NOT_HOLD : 0;
+    bool written = fflush(stdout) == 0 && ferror(stdout) == 0;
+    if (!written) /* a check that nobody could read has shown nothing */
+        (void)errmsg_set(msg, ERR_SYSTEM, "the output could not be written: %s", strerror(errno));
+    if (all.failed > 0)
+        return EXIT_DOES_NOT_HOLD;
+    return written ? 0 : EXIT_COULD_NOT;
 }
 
 static int exec(int argc, char **argv)

@@ -333,6 +333,23 @@ START_TEST(test_bad_input)
 }
 END_TEST
 
+/* That all holds must not be what a script makes of a disk that was full. */
+START_TEST(test_output_is_lost)
+{
+    static const char *const commands[] = {"verify", "report"};
+    char line[512];
+    RUN("-r", "100", "-d", "1", "--name", "a");
+    for (size_t i = 0; i < 2; i++) {
+        struct process p;
+        snprintf(line, sizeof line, "'%s/hammer-ctl' %s a >/dev/full", TEST_BIN_DIR, commands[i]);
+        const char *args[] = {"-c", line, NULL};
+        ck_assert_int_eq(process_run(&p, "/bin/sh", args, LONG_MS), 2);
+        ck_assert_msg(strstr(p.err, "could not be written: No space left") != NULL, "%s", p.err);
+        process_end(&p);
+    }
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("replay");
@@ -350,6 +367,7 @@ static Suite *suite(void)
     tcase_add_test(t, test_the_controller_is_killed);
     tcase_add_test(t, test_parts_and_sums);
     tcase_add_test(t, test_bad_input);
+    tcase_add_test(t, test_output_is_lost);
     suite_add_tcase(s, t);
     return s;
 }
