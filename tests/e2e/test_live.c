@@ -84,7 +84,7 @@ START_TEST(test_resize)
     terminal_wait(&t, "corr. p99", 20000);
     terminal_resize(&t, 120, 30);
     terminal_wait(&t, "p99 last s", 20000);
-    ck_assert_uint_eq(terminal_count(&t, "running"), 3); /* the head and both agents */
+    terminal_wait_count(&t, "running", 3, 20000); /* the head and both agents */
     finish(0);
     ck_assert_uint_eq(terminal_count(&t, "$ mine"), 1);
 }

@@ -299,6 +299,14 @@ void terminal_wait(struct terminal *t, const char *text, uint64_t timeout_ms)
             give_up(t, text);
 }
 
+void terminal_wait_count(struct terminal *t, const char *text, size_t n, uint64_t timeout_ms)
+{
+    uint64_t until_ns = until(timeout_ms);
+    while (terminal_count(t, text) != n)
+        if (!pump(t, 20) || clock_mono_ns() > until_ns)
+            give_up(t, text);
+}
+
 int terminal_end(struct terminal *t, uint64_t timeout_ms)
 {
     uint64_t until_ns = until(timeout_ms);

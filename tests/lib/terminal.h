@@ -45,6 +45,8 @@ void terminal_hold(struct terminal *t, bool held);
 
 /* Takes what comes until a row contains the text; fails after the time. */
 void terminal_wait(struct terminal *t, const char *text, uint64_t timeout_ms);
+/* The same for as many of it, no more and no less. */
+void terminal_wait_count(struct terminal *t, const char *text, size_t n, uint64_t timeout_ms);
 /* Takes what comes until the program ends; its exit code. */
 int terminal_end(struct terminal *t, uint64_t timeout_ms);
 /* Rows, of all that there ever were, that contain the text. */
