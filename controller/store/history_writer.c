@@ -11,6 +11,7 @@
 #include "common/mem.h"
 
 #define RETRY_NS   NS_PER_SEC
+#define QUIET_NS   (50 * NS_PER_MS) /* after the last rows: the next ones are an interval away */
 #define ROWS_BEGIN 64
 
 enum work_kind {
@@ -26,7 +27,7 @@ struct work {
     STAILQ_ENTRY(work) next; /* the writer's */
     enum work_kind kind;
     struct recording *recording; /* BEGIN, END */
-    struct store_row *rows;      /* ROWS; bytes are offsets into `bytes` until it is handed over */
+    struct store_row *rows;      /* ROWS; their bytes are in `bytes` */
     size_t n_rows, cap_rows;
     uint8_t *bytes;
     size_t n_bytes, cap_bytes;
@@ -50,7 +51,7 @@ struct thread {
     struct loop *loop;
     struct mailbox *in;
     struct mailbox *back; /* the main thread's */
-    struct loop_timer *retry;
+    struct loop_timer *retry, *quiet;
     STAILQ_HEAD(, work) queue;
     char run_id[33];
     uint64_t lost;
@@ -95,8 +96,12 @@ static enum err do_work(struct thread *t, const struct work *k, struct errmsg *m
     return store_begin(t->store, k->recording, msg);
 }
 
+/* The bytes go at once: the main thread gets to its letters when it is through with a thousand
+ * agents' snapshots of one instant, and would have them all twice by then. */
 static void give_back(struct thread *t, struct work *k)
 {
+    mem_free(k->bytes);
+    k->bytes = NULL;
     mailbox_post(t->back, &k->letter);
 }
 
@@ -114,6 +119,7 @@ static void do_queue(struct thread *t)
         STAILQ_REMOVE_HEAD(&t->queue, next);
         give_back(t, k);
     }
+    loop_timer_at(t->quiet, clock_mono_ns() + QUIET_NS);
 }
 
 static void give_up_queue(struct thread *t)
@@ -158,6 +164,12 @@ static void on_retry(void *arg)
     do_queue(arg);
 }
 
+static void on_quiet(void *arg)
+{
+    const struct thread *t = arg;
+    store_rest(t->store);
+}
+
 static void *run_thread(void *arg)
 {
     struct thread *t = arg;
@@ -172,6 +184,8 @@ static void thread_free(struct thread *t)
         return;
     if (t->retry != NULL)
         loop_timer_free(t->retry);
+    if (t->quiet != NULL)
+        loop_timer_free(t->quiet);
     if (t->in != NULL)
         mailbox_free(t->in);
     loop_free(t->loop);
@@ -209,6 +223,7 @@ static enum err thread_new(struct history_writer *w, struct errmsg *msg)
     if (e != ERR_OK)
         return e;
     t->retry = loop_timer_new(t->loop, on_retry, t);
+    t->quiet = loop_timer_new(t->loop, on_quiet, t);
     int rc = pthread_create(&t->id, NULL, run_thread, t);
     return rc == 0 ? ERR_OK : errmsg_set(msg, ERR_SYSTEM, "no thread for it: %s", strerror(rc));
 }
@@ -250,21 +265,25 @@ void history_writer_begin(struct history_writer *w, struct recording *r)
     mailbox_post(w->thread->in, &k->letter);
 }
 
-/* The bytes may still move: a row has their offset. */
+/* With room for a row of so many bytes. */
+static struct work *rows_new(size_t len)
+{
+    struct work *k = work_new(WORK_ROWS);
+    k->cap_bytes = len > HISTORY_BATCH_MAX ? len : HISTORY_BATCH_MAX;
+    k->bytes = mem_realloc(NULL, k->cap_bytes, 1);
+    return k;
+}
+
 static void put_row(struct work *k, size_t agent, uint64_t seq, const uint8_t *bytes, size_t len)
 {
     if (k->n_rows == k->cap_rows) {
         k->cap_rows = k->cap_rows > 0 ? 2 * k->cap_rows : ROWS_BEGIN;
         k->rows = mem_realloc(k->rows, k->cap_rows, sizeof *k->rows);
     }
-    if (k->cap_bytes - k->n_bytes < len) {
-        size_t twice = 2 * k->cap_bytes;
-        k->cap_bytes = twice > k->n_bytes + len ? twice : k->n_bytes + len;
-        k->bytes = mem_realloc(k->bytes, k->cap_bytes, 1);
-    }
     if (len > 0)
         memcpy(k->bytes + k->n_bytes, bytes, len);
-    k->rows[k->n_rows++] = (struct store_row){.agent = agent, .seq = seq, .len = len};
+    k->rows[k->n_rows++] =
+        (struct store_row){.agent = agent, .seq = seq, .bytes = k->bytes + k->n_bytes, .len = len};
     k->n_bytes += len;
 }
 
@@ -280,24 +299,19 @@ void history_writer_add(struct history_writer *w, size_t agent, uint64_t seq, co
         w->said = true;
         return;
     }
+    if (w->open != NULL && len > w->open->cap_bytes - w->open->n_bytes)
+        history_writer_flush(w);
     if (w->open == NULL)
-        w->open = work_new(WORK_ROWS);
+        w->open = rows_new(len);
     put_row(w->open, agent, seq, bytes, len);
     w->queued += len;
-    if (w->open->n_bytes >= HISTORY_BATCH_MAX)
-        history_writer_flush(w);
 }
 
 void history_writer_flush(struct history_writer *w)
 {
     struct work *k = w->open;
-    size_t at = 0;
     if (k == NULL)
         return;
-    for (size_t i = 0; i < k->n_rows; i++) {
-        k->rows[i].bytes = k->bytes != NULL ? k->bytes + at : (const uint8_t *)"";
-        at += k->rows[i].len;
-    }
     w->open = NULL;
     mailbox_post(w->thread->in, &k->letter);
 }

@@ -18,7 +18,7 @@
  */
 
 #define HISTORY_QUEUE_MAX ((size_t)64 << 20)
-#define HISTORY_BATCH_MAX ((size_t)1 << 20)
+#define HISTORY_BATCH_MAX ((size_t)512 << 10)
 
 struct history_writer;
 

@@ -172,17 +172,42 @@ static json_t *put_facts(const struct fact *facts, size_t n, const void *from)
     return o;
 }
 
+static void write_facts(FILE *out, const struct fact *facts, size_t n, const void *from,
+                        size_t flags)
+{
+    json_t *o = put_facts(facts, n, from);
+    json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(17) | flags);
+    json_decref(o);
+}
+
+/* One agent after the other: the objects of a thousand would take megabytes. */
+static void write_recording(FILE *out, const struct recording *r)
+{
+    fputc('{', out);
+    write_facts(out, run_facts, COUNT(run_facts), r, JSON_EMBED); /* never empty */
+    fputs(",\"agents\":[", out);
+    for (size_t i = 0; i < r->n_agents; i++) {
+        if (i > 0)
+            fputc(',', out);
+        write_facts(out, agent_facts, COUNT(agent_facts), &r->agents[i], 0);
+    }
+    fputs("]}", out);
+}
+
 enum err recording_facts_encode(const struct recording *r, char **text)
 {
-    json_t *o = put_facts(run_facts, COUNT(run_facts), r), *agents = json_array();
-    for (size_t i = 0; i < r->n_agents; i++)
-        json_array_append_new(agents, put_facts(agent_facts, COUNT(agent_facts), &r->agents[i]));
-    json_object_set_new(o, "agents", agents);
-    char *dumped = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(o);
-    *text = mem_strdup(dumped);
-    free(dumped);
-    return *text != NULL ? ERR_OK : ERR_NOMEM;
+    size_t size = 0;
+    *text = NULL;
+    FILE *out = open_memstream(text, &size);
+    if (out == NULL)
+        return ERR_NOMEM;
+    write_recording(out, r);
+    bool bad = ferror(out) != 0;
+    if (fclose(out) == 0 && !bad)
+        return ERR_OK;
+    free(*text);
+    *text = NULL;
+    return ERR_NOMEM;
 }
 
 /* --- from JSON ------------------------------------------------------------------------------ */

@@ -48,6 +48,9 @@ enum err store_begin(struct store *s, const struct recording *r, struct errmsg *
 /* All of them or none, in one transaction; what is there already is left as it is. */
 enum err store_add(struct store *s, const char *run_id, const struct store_row *rows, size_t n,
                    struct errmsg *msg) MUST_CHECK;
+/* A quiet moment between two store_add: what waits for the disk is done now. Where none comes, it
+ * is done by store_add when it must. */
+void store_rest(struct store *s);
 /* It has ended. */
 enum err store_end(struct store *s, const struct recording *r, struct errmsg *msg) MUST_CHECK;
 /* NULL = leave it as it is, "" = none. */

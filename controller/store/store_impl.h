@@ -14,7 +14,8 @@
 
 struct store {
     sqlite3 *db;
-    int version; /* of the schema as it is: older ones can be read */
+    int version;                  /* of the schema as it is: older ones can be read */
+    size_t page_bytes, wal_bytes; /* of a history that is written */
     char path[PATH_MAX];
 };
 

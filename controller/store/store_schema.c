@@ -13,6 +13,13 @@
 
 #define BUSY_MS     5000
 #define LENGTH_MAX  (64 << 20) /* of a row: a plan, or what is known of 1024 agents */
+/* Snapshots are some kB: in larger pages they leave less room empty and are written by fewer calls.
+ * An older database keeps the size it was made with. */
+#define PAGE_BYTES  32768
+#define WAL_BYTES   (4 << 20)  /* then it is copied into the database, in a quiet moment */
+#define WAL_MAX     (32 << 20) /* or without one */
+#define WAL_KEPT    (16 << 20) /* of the file, to be written again */
+#define CACHE_KIB   1024
 #define WAL_TRIES   50
 #define WAL_WAIT_NS (100 * NS_PER_MS)
 
@@ -270,12 +277,54 @@ static enum err migrate(struct store *s, struct errmsg *msg)
  * share), it is done without. */
 static enum err use_wal(struct store *s, struct errmsg *msg)
 {
-    enum err e = store_exec(s, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL", msg);
+    char sql[128];
+    snprintf(sql, sizeof sql,
+             "PRAGMA page_size = %d; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL",
+             PAGE_BYTES);
+    enum err e = store_exec(s, sql, msg);
     for (int i = 1; i < WAL_TRIES && e == ERR_BUSY; i++) {
         clock_sleep_until(clock_mono_ns() + WAL_WAIT_NS);
         e = store_exec(s, "PRAGMA journal_mode = WAL", msg);
     }
     return e;
+}
+
+/* Copying WAL into the database waits for the disk, twice: not in the middle of many rows. */
+static int wal_grew(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    struct store *s = arg;
+    (void)name;
+    s->wal_bytes = (size_t)pages * s->page_bytes;
+    if (s->wal_bytes >= WAL_MAX)
+        sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return SQLITE_OK;
+}
+
+void store_rest(struct store *s)
+{
+    if (s->wal_bytes < WAL_BYTES)
+        return;
+    sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    s->wal_bytes = 0; /* or as the next commit says */
+}
+
+/* A commit need not wait for the disk: WAL stays whole without. The size of the cache has to be
+ * said: SQLite counts its pages by the size it thinks they have before it has read the first one.
+ */
+static enum err tune_history(struct store *s, struct errmsg *msg)
+{
+    char sql[160];
+    int page = 0;
+    enum err e = get_number(s, "PRAGMA page_size", &page, msg);
+    if (e != ERR_OK)
+        return e;
+    s->page_bytes = (size_t)page;
+    snprintf(sql, sizeof sql,
+             "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = %d;"
+             "PRAGMA cache_size = -%d",
+             WAL_KEPT, CACHE_KIB);
+    sqlite3_wal_hook(s->db, wal_grew, s);
+    return store_exec(s, sql, msg);
 }
 
 static enum err open_for_writing(struct store *s, enum store_kind kind, struct errmsg *msg)
@@ -289,7 +338,7 @@ static enum err open_for_writing(struct store *s, enum store_kind kind, struct e
     if (e == ERR_OK && s->version < STORE_VERSION)
         e = migrate(s, msg);
     if (e == ERR_OK && kind == STORE_HISTORY)
-        e = store_exec(s, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216", msg);
+        e = tune_history(s, msg);
     if (e == ERR_OK && sqlite3_db_readonly(s->db, "main") == 1)
         e = errmsg_set(msg, ERR_SYSTEM, "%.300s: it cannot be written", s->path);
     return e;

@@ -111,6 +111,31 @@ START_TEST(everything_is_written_at_the_end)
 }
 END_TEST
 
+/* Also what is larger than a whole batch, and what just fits one. */
+START_TEST(rows_of_any_size_come_back)
+{
+    static uint8_t bytes[2 * HISTORY_BATCH_MAX];
+    const size_t sizes[] = {0, 1, HISTORY_BATCH_MAX, 1, HISTORY_BATCH_MAX - 1, 2, sizeof bytes, 7};
+    size_t n = sizeof sizes / sizeof sizes[0];
+    char sql[160];
+    open_writer(0);
+    for (size_t i = 0; i < n; i++) {
+        memset(bytes, (int)i, sizes[i]);
+        history_writer_add(writer, 0, i, bytes, sizes[i]);
+    }
+    end();
+    history_writer_close(writer, PATIENCE_NS);
+    ck_assert_uint_eq(troubles, 0);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(sql, sizeof sql,
+                 "SELECT count(*) FROM snapshot WHERE seq = %zu AND length(bytes) = %zu AND"
+                 " replace(hex(bytes), '%02zX', '') = ''",
+                 i, sizes[i], i);
+        ck_assert_msg(number(sql) == 1, "row %zu of %zu bytes", i, sizes[i]);
+    }
+}
+END_TEST
+
 /* Somebody holds the database: nobody waits for it, what is too much is counted, and once it is let
  * go the rest is written. */
 START_TEST(a_locked_database_holds_nobody_up)
@@ -150,6 +175,7 @@ static Suite *suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, rows_are_there_while_the_run_goes_on);
     tcase_add_test(t, everything_is_written_at_the_end);
+    tcase_add_test(t, rows_of_any_size_come_back);
     tcase_add_test(t, a_locked_database_holds_nobody_up);
     suite_add_tcase(s, t);
     return s;

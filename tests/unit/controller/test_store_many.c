@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,7 +97,7 @@ END_TEST
 START_TEST(a_full_disk_loses_only_what_it_cannot_take)
 {
     static uint8_t big[60000];
-    struct rlimit was, small = {300000, RLIM_INFINITY};
+    struct rlimit was, small = {1 << 20, RLIM_INFINITY};
     struct store *s = NULL;
     struct recording *r = random_recording(&rng, 2);
     MUST(store_open(path, STORE_WRITE, &s, &msg));
@@ -124,6 +125,63 @@ START_TEST(a_full_disk_loses_only_what_it_cannot_take)
 }
 END_TEST
 
+static off_t size_of(const char *name)
+{
+    struct stat st;
+    ck_assert_int_eq(stat(name, &st), 0);
+    return st.st_size;
+}
+
+/* What one interval of a thousand agents brings: it costs no memory to speak of, and once there is
+ * a quiet moment it is in the database itself. */
+START_TEST(much_at_once_takes_little_memory)
+{
+    static uint8_t bytes[6000];
+    struct store_row rows[100];
+    struct store *s = NULL;
+    struct recording *r = random_recording(&rng, 2);
+    MUST(store_open(path, STORE_WRITE, &s, &msg));
+    MUST(store_begin(s, r, &msg));
+    off_t before = size_of(path);
+    sqlite3_memory_highwater(1);
+    for (uint64_t seq = 1; seq <= 20; seq++) {
+        for (size_t i = 0; i < 100; i++)
+            rows[i] =
+                (struct store_row){.agent = i, .seq = seq, .bytes = bytes, .len = sizeof bytes};
+        MUST(store_add(s, r->run_id, rows, 100, &msg));
+    }
+    ck_assert_int_eq(size_of(path), before); /* the disk was not waited for */
+    ck_assert_int_lt(sqlite3_memory_highwater(0), 3 << 20);
+    store_rest(s);
+    off_t after = size_of(path);
+    ck_assert_int_gt(after, before + 100 * 20 * (off_t)sizeof bytes);
+    store_rest(s); /* nothing is left to be done */
+    ck_assert_int_eq(size_of(path), after);
+    store_close(s);
+    ck_assert_int_eq(raw_number("SELECT count(*) FROM snapshot"), 2000);
+    recording_free(r);
+}
+END_TEST
+
+/* Where none comes, it does not wait for ever. */
+START_TEST(no_quiet_moment_is_needed)
+{
+    static uint8_t bytes[100000];
+    struct store *s = NULL;
+    struct recording *r = random_recording(&rng, 1);
+    MUST(store_open(path, STORE_WRITE, &s, &msg));
+    MUST(store_begin(s, r, &msg));
+    for (uint64_t seq = 1; seq <= 500; seq++) {
+        struct store_row row = {.seq = seq, .bytes = bytes, .len = sizeof bytes};
+        MUST(store_add(s, r->run_id, &row, 1, &msg));
+    }
+    ck_assert_int_gt(size_of(path), 20 << 20);
+    store_close(s);
+    ck_assert_int_eq(raw_number("SELECT count(*) FROM snapshot"), 500);
+    recording_free(r);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("store_many");
@@ -132,6 +190,8 @@ static Suite *suite(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, several_write_at_once);
     tcase_add_test(t, a_full_disk_loses_only_what_it_cannot_take);
+    tcase_add_test(t, much_at_once_takes_little_memory);
+    tcase_add_test(t, no_quiet_moment_is_needed);
     suite_add_tcase(s, t);
     return s;
 }
