@@ -44,7 +44,15 @@ void snapshot_free(struct snapshot *s)
             hist_free(s->series[i].hists[k]);
     mem_free(s->series);
     mem_free(s->debug);
+    mem_free(s->errors);
+    mem_free(s->suites);
+    mem_free(s->addresses);
     mem_free(s);
+}
+
+static struct error_row *rows_copy(const struct error_row *rows, size_t n)
+{
+    return n > 0 ? mem_dup(rows, n * sizeof *rows) : NULL;
 }
 
 struct snapshot *snapshot_copy(const struct snapshot *s)
@@ -53,6 +61,9 @@ struct snapshot *snapshot_copy(const struct snapshot *s)
     *copy = *s;
     copy->series = NULL;
     copy->debug = mem_strdup(s->debug);
+    copy->errors = rows_copy(s->errors, s->n_errors);
+    copy->suites = rows_copy(s->suites, s->n_suites);
+    copy->addresses = rows_copy(s->addresses, s->n_addresses);
     if (s->n_series == 0)
         return copy;
     copy->series = mem_calloc(s->n_series, sizeof *copy->series);
@@ -121,7 +132,7 @@ struct hist *series_hist(struct series *s, enum hist_kind k)
 
 /* Rows of a snapshot, sorted by text; `other`: what has none. */
 struct rows {
-    struct error_row *items;
+    struct error_row **items;
     size_t *n, max;
     uint64_t *other;
 };
@@ -134,12 +145,13 @@ static void rows_add(const struct rows *r, const char *text, uint64_t count)
     clean_text(fresh.text, sizeof fresh.text, text);
     if (count == 0)
         return;
+    struct error_row *items = *r->items;
     size_t i = 0;
     int order = 1;
-    while (i < *r->n && (order = strcmp(r->items[i].text, fresh.text)) < 0)
+    while (i < *r->n && (order = strcmp(items[i].text, fresh.text)) < 0)
         i++;
     if (i < *r->n && order == 0) {
-        r->items[i].count += count;
+        items[i].count += count;
         return;
     }
     if (*r->n == r->max) {
@@ -147,30 +159,31 @@ static void rows_add(const struct rows *r, const char *text, uint64_t count)
             *r->other += count;
             return;
         }
-        *r->other += r->items[--*r->n].count;
+        *r->other += items[--*r->n].count;
     }
-    memmove(&r->items[i + 1], &r->items[i], (*r->n - i) * sizeof r->items[0]);
-    r->items[i] = fresh;
+    *r->items = items = mem_realloc(items, *r->n + 1, sizeof *items);
+    memmove(&items[i + 1], &items[i], (*r->n - i) * sizeof items[0]);
+    items[i] = fresh;
     ++*r->n;
 }
 
 void snapshot_add_error(struct snapshot *s, const char *text, uint64_t count)
 {
-    struct rows rows = {s->errors, &s->n_errors, SNAPSHOT_ERRORS_MAX, &s->errors_other};
+    struct rows rows = {&s->errors, &s->n_errors, SNAPSHOT_ERRORS_MAX, &s->errors_other};
     rows_add(&rows, text, count);
 }
 
 void snapshot_add_suite(struct snapshot *s, const char *text, uint64_t count)
 {
     uint64_t dropped = 0;
-    struct rows rows = {s->suites, &s->n_suites, SNAPSHOT_SUITES_MAX, &dropped};
+    struct rows rows = {&s->suites, &s->n_suites, SNAPSHOT_SUITES_MAX, &dropped};
     rows_add(&rows, text, count);
 }
 
 void snapshot_add_address(struct snapshot *s, const char *text, uint64_t count)
 {
     uint64_t dropped = 0;
-    struct rows rows = {s->addresses, &s->n_addresses, SNAPSHOT_ADDRESSES_MAX, &dropped};
+    struct rows rows = {&s->addresses, &s->n_addresses, SNAPSHOT_ADDRESSES_MAX, &dropped};
     rows_add(&rows, text, count);
 }
 

@@ -83,14 +83,14 @@ struct snapshot {
     char *debug;                  /* owned; what --debug-request shows; NULL = nothing */
     size_t n_series;
     struct series *series; /* owned, sorted by (stage, name) */
+    /* Owned, sorted by text; as long as there are rows: a controller has one a thousand times. */
     size_t n_errors, n_suites, n_addresses;
+    struct error_row *errors;
+    struct error_row *suites;    /* TLS: "VERSION CIPHER", handshakes */
+    struct error_row *addresses; /* "ADDRESS:PORT" or "unix:PATH", connections opened to it */
     uint64_t errors_other;
     /* Last, as most of it is never touched: of a new snapshot it then takes no memory. */
-    uint64_t status[SNAPSHOT_STATUS_MAX + 1];     /* by code; below 100 unused */
-    struct error_row errors[SNAPSHOT_ERRORS_MAX]; /* sorted by text */
-    struct error_row suites[SNAPSHOT_SUITES_MAX]; /* TLS: "VERSION CIPHER", handshakes; sorted */
-    /* "ADDRESS:PORT" or "unix:PATH", connections opened to it; sorted */
-    struct error_row addresses[SNAPSHOT_ADDRESSES_MAX];
+    uint64_t status[SNAPSHOT_STATUS_MAX + 1]; /* by code; below 100 unused */
 };
 
 struct snapshot *snapshot_new(void); /* no series yet */

@@ -388,16 +388,18 @@ static void get_status(struct wire_in *r, struct snapshot *s)
     }
 }
 
-static size_t get_rows(struct wire_in *r, struct error_row *rows, uint32_t max)
+static size_t get_rows(struct wire_in *r, struct error_row **rows, uint32_t max)
 {
     size_t got = 0;
     uint32_t n = wire_get_map(r, max);
+    if (n > 0 && r->err == ERR_OK)
+        *rows = mem_realloc(*rows, n, sizeof **rows);
     for (uint32_t i = 0; i < n && r->err == ERR_OK; i++) {
-        struct error_row *row = &rows[i];
+        struct error_row *row = &(*rows)[i];
         wire_get_str(r, row->text, sizeof row->text);
         msg_sanitise(row->text);
         row->count = get_count(r);
-        if (row->count == 0 || (i > 0 && strcmp(rows[i - 1].text, row->text) >= 0))
+        if (row->count == 0 || (i > 0 && strcmp(row[-1].text, row->text) >= 0))
             wire_fail(r, ERR_CORRUPT);
         got = i + 1;
     }
@@ -442,10 +444,10 @@ static void get_snapshot(struct wire_in *r, struct snapshot_reader *reader)
             get_status(r, s);
             break;
         case SNAPSHOT_ERRORS:
-            s->n_errors = get_rows(r, s->errors, SNAPSHOT_ERRORS_MAX);
+            s->n_errors = get_rows(r, &s->errors, SNAPSHOT_ERRORS_MAX);
             break;
         case SNAPSHOT_SUITES:
-            s->n_suites = get_rows(r, s->suites, SNAPSHOT_SUITES_MAX);
+            s->n_suites = get_rows(r, &s->suites, SNAPSHOT_SUITES_MAX);
             break;
         case SNAPSHOT_FIRST:
             wire_get_fields(r, first_fields, N(first_fields), s);
@@ -455,7 +457,7 @@ static void get_snapshot(struct wire_in *r, struct snapshot_reader *reader)
             get_debug(r, s);
             break;
         case SNAPSHOT_ADDRESSES:
-            s->n_addresses = get_rows(r, s->addresses, SNAPSHOT_ADDRESSES_MAX);
+            s->n_addresses = get_rows(r, &s->addresses, SNAPSHOT_ADDRESSES_MAX);
             break;
         default:
             wire_skip(r);
@@ -495,9 +497,9 @@ static void forget(struct snapshot_reader *reader)
         for (size_t k = 0; k < HIST_KINDS; k++)
             give_back(reader, s->series[i].hists[k]);
     mem_free(s->debug);
-    struct series *series = s->series; /* as large as it was */
-    memset(s, 0, sizeof *s);
-    s->series = series;
+    /* As large as they were. */
+    *s = (struct snapshot){
+        .series = s->series, .errors = s->errors, .suites = s->suites, .addresses = s->addresses};
 }
 
 enum err snapshot_read(struct snapshot_reader *reader, const uint8_t *buf, size_t len,
