@@ -7,6 +7,13 @@
 #define VECTORS  8           /* frames that are looked at for one piece */
 #define SEAL_MAX (32u << 10) /* of a piece; a record more may be in it */
 
+/* RFC 8446, 5.1 and 5.2 */
+#define RECORD_HEADER   5
+#define RECORD_MAX      ((1u << 14) + 256)
+#define RECORD_TYPE_MIN 20
+#define RECORD_TYPE_MAX 23
+#define RECORD_MAJOR    3
+
 /* Ciphertext on its way out is in two places: OpenSSL appends to the pipe, also for what it has to
  * say on its own, while `away` is being sent and must not move. */
 struct link_shield {
@@ -19,7 +26,8 @@ struct link_shield {
     uint8_t *away; /* NULL = nothing is being sent */
     size_t away_len, away_sent;
     size_t sealed; /* bytes of frames, in the clear, that are in `away` */
-    uint8_t in[LINK_SHIELD_ROOM];
+    uint8_t *in;   /* what came; only whole records of it are OpenSSL's to see */
+    size_t in_cap, in_len;
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -31,17 +39,22 @@ static bool expect(SSL *ssl, const char *name)
                             X509_VERIFY_PARAM_set1_host(SSL_get0_param(ssl), name, 0) == 1);
 }
 
+/* Not zeroed: it costs only the pages that it has used. Nothing of it is OpenSSL's now. */
+static void set_room(struct link_shield *s, size_t cap)
+{
+    uint8_t *in = mem_realloc(NULL, cap, 1);
+    if (s->in_len > 0)
+        memcpy(in, s->in, s->in_len);
+    mem_free(s->in);
+    s->in = in;
+    s->in_cap = cap;
+}
+
 struct link_shield *link_shield_new(struct link_keys *keys, const char *server_name)
 {
-    /* Not zeroed as a whole: `in` then costs only the pages that it has used. */
-    struct link_shield *s = mem_realloc(NULL, sizeof *s, 1);
+    struct link_shield *s = mem_calloc(1, sizeof *s);
     s->keys = link_keys_hold(keys);
-    s->pipe = (struct link_pipe){0};
-    s->end = ERR_OK;
-    s->bye = false;
-    s->story = (struct link_story){0};
-    s->away = NULL;
-    s->away_len = s->away_sent = s->sealed = 0;
+    set_room(s, LINK_SHIELD_ROOM);
     s->ssl = link_keys_connect(keys, &s->pipe);
     if (s->ssl != NULL && expect(s->ssl, server_name))
         return s;
@@ -58,6 +71,7 @@ void link_shield_free(struct link_shield *s)
     link_keys_drop(s->keys);
     mem_free(s->pipe.out);
     mem_free(s->away);
+    mem_free(s->in);
     mem_free(s);
 }
 
@@ -118,12 +132,37 @@ const struct link_story *link_shield_story(struct link_shield *s)
 
 /* --- in --------------------------------------------------------------------------------------- */
 
+/* OpenSSL takes 17 kB for as long as it waits for the rest of a record. Where a thousand peers send
+ * at the same instant, most of them are in the middle of one. So it gets them whole. */
+
+/* Bytes of the record that begins here, at least its header. What cannot be one is for OpenSSL to
+ * refuse, and has the length that is there. */
+static size_t record_len(const uint8_t *p, size_t n)
+{
+    if (n < RECORD_HEADER)
+        return RECORD_HEADER;
+    size_t len = (size_t)p[3] << 8 | p[4];
+    bool plausible = p[0] >= RECORD_TYPE_MIN && p[0] <= RECORD_TYPE_MAX && p[1] == RECORD_MAJOR &&
+                     len <= RECORD_MAX;
+    return plausible ? RECORD_HEADER + len : n;
+}
+
 uint8_t *link_shield_room(struct link_shield *s, struct frame_rx *rx, size_t *len)
 {
     if (s == NULL)
         return frame_rx_room(rx, len);
-    *len = sizeof s->in;
-    return s->in;
+    size_t taken = s->in_len > 0 ? (size_t)(s->pipe.in - s->in) : 0;
+    s->in_len -= taken;
+    if (taken > 0 && s->in_len > 0)
+        memmove(s->in, s->pipe.in, s->in_len);
+    size_t need = record_len(s->in, s->in_len);
+    need = need > LINK_SHIELD_ROOM ? need : LINK_SHIELD_ROOM;
+    if (need != s->in_cap)
+        set_room(s, need);
+    s->pipe.in = s->in;
+    s->pipe.in_len = 0;
+    *len = s->in_cap - s->in_len;
+    return s->in + s->in_len;
 }
 
 void link_shield_filled(struct link_shield *s, struct frame_rx *rx, size_t n)
@@ -132,8 +171,13 @@ void link_shield_filled(struct link_shield *s, struct frame_rx *rx, size_t n)
         frame_rx_filled(rx, n);
         return;
     }
+    size_t whole = 0, next;
+    s->in_len += n;
+    while (whole < s->in_len &&
+           (next = record_len(s->in + whole, s->in_len - whole)) <= s->in_len - whole)
+        whole += next;
     s->pipe.in = s->in;
-    s->pipe.in_len = n;
+    s->pipe.in_len = whole;
 }
 
 enum err link_shield_open(struct link_shield *s, struct frame_rx *rx)

@@ -16,8 +16,9 @@
  * Pure bytes, no socket: what came from the stream is put in and read in the clear; frames go in
  * and what is to be sent comes out. The handshake runs by itself with both. An idle one costs
  * OpenSSL's own state and LINK_SHIELD_ROOM bytes, of which the kernel counts what has been used,
- * and its link's read buffer is given back. Where a shield may be NULL, the bytes are frames as
- * they are. Not thread safe. docs/decisions/0004 says why it is not nng's TLS.
+ * and its link's read buffer is given back; one in the middle of a record no more than the record.
+ * Where a shield may be NULL, the bytes are frames as they are. Not thread safe.
+ * docs/decisions/0004 says why it is not nng's TLS.
  */
 
 struct link_shield;

@@ -132,16 +132,15 @@ static void check_frame(struct end *e, const uint8_t *frame, size_t len)
     e->got++;
 }
 
-/* At most a read's bytes. */
-static void put(struct end *e, const uint8_t *bytes, size_t n)
+/* As many of them as there is room for; how many that were. */
+static size_t put_some(struct end *e, const uint8_t *bytes, size_t n)
 {
     const uint8_t *frame;
     size_t room, len;
     enum err o, f = ERR_TRUNCATED;
-    if (link_shield_end(e->shield) != ERR_OK)
-        return;
     uint8_t *p = link_shield_room(e->shield, &e->rx, &room);
-    FUZZ_CHECK(n <= room);
+    FUZZ_CHECK(room > 0);
+    n = n < room ? n : room;
     memcpy(p, bytes, n);
     link_shield_filled(e->shield, &e->rx, n);
     while ((o = link_shield_open(e->shield, &e->rx)) == ERR_OK)
@@ -151,6 +150,14 @@ static void put(struct end *e, const uint8_t *bytes, size_t n)
                 frame_tx_push(&e->tx, frame, len);
         }
     FUZZ_CHECK(f == ERR_TRUNCATED && (o == ERR_TRUNCATED || o == link_shield_end(e->shield)));
+    return n;
+}
+
+static void put(struct end *e, const uint8_t *bytes, size_t n)
+{
+    size_t done = 0;
+    while (done < n && link_shield_end(e->shield) == ERR_OK)
+        done += put_some(e, bytes + done, n - done);
 }
 
 static void alter(struct wire *w, uint8_t *bytes, size_t n)
