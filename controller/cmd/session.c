@@ -511,6 +511,7 @@ static int execute(struct session *s, struct errmsg *msg)
     fleet_run(s->fleet);
     if (s->abandoned)
         return EXIT_INTERRUPTED;
+    loop_finish(s->loop); /* agents are free before the report is made, and links need no memory */
     let_report_be_stopped(s);
     const struct coordinator *c = fleet_coordinator(s->fleet);
     if (coordinator_outcome(c) == COORD_COULD_NOT) {
