@@ -13,6 +13,7 @@
  * none at all from a stranger; all of them when nothing was altered; and a bounded answer.
  */
 
+#define STEP_MAX (1 + 255 * 32) /* bytes from one end to the other at once */
 #define FRAMES   5
 #define LIFETIME 31536000L /* seconds */
 
@@ -174,7 +175,7 @@ static void alter(struct wire *w, uint8_t *bytes, size_t n)
 static bool carry(struct wire *w, struct end *from, struct end *to, bool to_agent)
 {
     struct iovec v;
-    uint8_t bytes[LINK_SHIELD_ROOM];
+    uint8_t bytes[STEP_MAX];
     if (link_shield_vectors(from->shield, &from->tx, &v, 1) == 0)
         return false;
     size_t n = v.iov_len < w->step ? v.iov_len : w->step;
