@@ -40,9 +40,10 @@
 #define COORD_PLACE_NS       (250 * NS_PER_MS) /* so long for the connection alone */
 #define COORD_ACK_EVERY      4                 /* snapshots; until then the next PING says it */
 #define COORD_RESEND_NS      (200 * NS_PER_MS)
-#define COORD_QUIET_NS       (3 * NS_PER_SEC)  /* no word: dialled anew; at most half a lease */
-#define COORD_LOST_NS        (1 * NS_PER_SEC)  /* beyond the lease: its load has ended by itself */
-#define COORD_SALVAGE_NS     (2 * NS_PER_SEC)  /* a lost agent is asked for its results so often */
+#define COORD_QUIET_NS       (3 * NS_PER_SEC)   /* no word: dialled anew; at most half a lease */
+#define COORD_LOST_NS        (1 * NS_PER_SEC)   /* beyond the lease: its load has ended by itself */
+#define COORD_KEPT_NS        (660 * NS_PER_SEC) /* longer than agents keep results: 10 minutes */
+#define COORD_SALVAGE_NS     (2 * NS_PER_SEC)   /* a lost agent is asked for its results so often */
 #define COORD_OVERSLEPT_NS   (500 * NS_PER_MS) /* so late for a timer we were not there ourselves */
 #define COORD_RESHARE_NS     (2 * NS_PER_SEC)  /* the survivors take over so much later */
 
@@ -74,7 +75,7 @@ struct coord_agent {
     uint64_t attempt_ns; /* the dial under way ends then */
     uint64_t hello_ns;   /* HELLO again */
     uint64_t redial_ns;
-    uint64_t give_up_ns; /* dialling ends */
+    uint64_t give_up_ns; /* dialling ends; of a lost one: its results are gone by then */
     uint64_t resend_ns;  /* missing snapshots are asked for again */
     uint64_t backoff_ns;
     bool up;      /* the link takes messages */
@@ -219,6 +220,8 @@ void coord_ponged(struct coordinator *c, size_t i, uint64_t now_ns);
 uint64_t coord_quiet_ns(const struct coordinator *c);
 /* LOST: are its results worth asking for again, now and then? */
 void coord_salvage(struct coordinator *c, size_t i, uint64_t now_ns);
+/* LOST, and its results as well: no interval waits for it any more. */
+void coord_forget(struct coordinator *c, size_t i);
 /* BYE when the link is up, then CLOSE; once. */
 void coord_release(struct coordinator *c, size_t i);
 

@@ -26,10 +26,19 @@ void coord_release(struct coordinator *c, size_t i)
     coord_emit_agent(c, COORD_CLOSE, i, NULL);
 }
 
+/* A HELLO that arrives renews the lease, whether we hear of it or not: from then on it keeps its
+ * results for so long. */
+static void keeps_results(const struct coordinator *c, struct coord_agent *a, uint64_t now_ns)
+{
+    a->give_up_ns = clock_add(now_ns, clock_add(c->cfg.patience.lease_ns, COORD_KEPT_NS));
+}
+
 void coord_hello(struct coordinator *c, size_t i, uint64_t now_ns)
 {
     struct coord_agent *a = &c->agents[i];
     struct msg m = {.type = MSG_HELLO};
+    if (a->salvage)
+        keeps_results(c, a, now_ns);
     a->hello_ns = clock_add(now_ns, COORD_REPEAT_NS);
     m.hello.version_min = MSG_VERSION_MIN;
     m.hello.version_max = MSG_VERSION_MAX;
@@ -153,6 +162,7 @@ void coord_salvage(struct coordinator *c, size_t i, uint64_t now_ns)
     a->deadline_ns = a->repeat_ns = a->ping_ns = a->quiet_ns = NS_NEVER;
     a->silence_ns = a->deaf_ns = NS_NEVER;
     a->reshare_ns = a->reshare_by_ns = NS_NEVER;
+    keeps_results(c, a, now_ns);
     later_to_salvage(a, now_ns);
     coord_stop_now(c, i);
 }
@@ -219,6 +229,13 @@ static void give_up(struct coordinator *c, size_t i)
 {
     c->agents[i].info.uncollected = false;
     coord_release(c, i);
+}
+
+void coord_forget(struct coordinator *c, size_t i)
+{
+    coord_note(c, "agent %s was not reached for so long that it has let go of its results",
+               coord_address(c, i));
+    give_up(c, i);
 }
 
 /* Does the agent that answers still have what we left there? */

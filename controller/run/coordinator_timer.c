@@ -51,6 +51,10 @@ static void silent(struct coordinator *c, size_t i, uint64_t now_ns)
 
 static void unreachable(struct coordinator *c, size_t i, uint64_t now_ns)
 {
+    if (c->agents[i].salvage) {
+        coord_forget(c, i);
+        return;
+    }
     char why[sizeof c->agents[i].info.problem];
     snprintf(why, sizeof why, "%s", c->agents[i].info.problem);
     char text[UNITS_TEXT], all[400];

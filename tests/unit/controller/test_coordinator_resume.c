@@ -19,7 +19,7 @@ struct rig {
     struct coord_resume_agent agents[AGENTS];
     struct coord_patience patience;
     uint64_t now_ns;
-    unsigned dials[AGENTS], snapshots[AGENTS], finals[AGENTS], byes[AGENTS];
+    unsigned dials[AGENTS], snapshots[AGENTS], finals[AGENTS], byes[AGENTS], closes[AGENTS];
     uint64_t hello_seq[AGENTS]; /* ack_seq of the last HELLO */
     bool forced, prepared, finished;
     unsigned stops[AGENTS];
@@ -53,6 +53,8 @@ static void on_action(void *arg, const struct coord_action *a)
         r->snapshots[a->agent]++;
     else if (a->kind == COORD_FINAL)
         r->finals[a->agent]++;
+    else if (a->kind == COORD_CLOSE)
+        r->closes[a->agent]++;
     else if (a->kind == COORD_FINISHED)
         r->finished = true;
 }
@@ -416,6 +418,38 @@ START_TEST(test_lost_again)
 }
 END_TEST
 
+/* A lost one is asked for its results as long as it may have them, and no longer: intervals wait
+ * for it meanwhile, which costs memory. Each HELLO may have arrived. */
+START_TEST(test_results_do_not_keep)
+{
+    const uint64_t minute_ns = 60 * NS_PER_SEC;
+    const struct coord_agent_info *info;
+    rig.plan.duration_ns = 3600 * NS_PER_SEC;
+    begin();
+    info = coordinator_agent(rig.c, 1);
+    greet_in(0, AGENT_RUNNING);
+    greet_in(1, AGENT_RUNNING);
+    step((struct coord_event){.kind = COORD_EV_DOWN, .agent = 1, .reason = "reset"});
+    wait_until(rig.now_ns + minute_ns);
+    ck_assert_int_eq(info->state, COORD_LOST);
+    wait_until(rig.now_ns + 8 * minute_ns);
+    step((struct coord_event){.kind = COORD_EV_UP, .agent = 1});
+    wait_until(rig.now_ns + NS_PER_SEC);
+    step((struct coord_event){.kind = COORD_EV_DOWN, .agent = 1, .reason = "reset"});
+    wait_until(rig.now_ns + 10 * minute_ns);
+    ck_assert(info->uncollected && rig.closes[1] == 0);
+    wait_until(rig.now_ns + 2 * minute_ns);
+    unsigned dials = rig.dials[1];
+    ck_assert(!info->uncollected);
+    ck_assert_uint_eq(rig.closes[1], 1);
+    wait_until(rig.now_ns + 5 * minute_ns);
+    ck_assert_uint_eq(rig.dials[1], dials);
+    ck_assert_int_eq(state_of(0), COORD_RUNNING);
+    final(0, 2, END_FINISHED);
+    check_outcome(COORD_PARTIAL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("coordinator_resume");
@@ -436,5 +470,6 @@ int main(void)
     tcase_add_test(t, test_interrupted);
     tcase_add_test(t, test_much_later);
     tcase_add_test(t, test_lost_again);
+    tcase_add_test(t, test_results_do_not_keep);
     return check_main(s);
 }
