@@ -152,6 +152,7 @@ static void fill_agent(const struct session *s, size_t i, struct result_agent *a
     a->connections = info->part.connections;
     a->insecure = info->insecure;
     a->same_clock = info->same_clock;
+    a->clock = info->clock;
     a->clock_offset_ns = info->offset_ns;
     a->clock_error_ns = info->error_ns;
     a->started = info->started_ns != 0;

@@ -313,8 +313,10 @@ static void after_probe(struct coordinator *c, uint64_t now_ns)
          i++)
         if (c->agents[i].info.state == COORD_PREPARED)
             coord_probe(c, i, now_ns);
-    if (c->phase == PHASE_PROBE && c->in_state[COORD_PROBED] == present(c))
+    if (c->phase == PHASE_PROBE && c->in_state[COORD_PROBED] == present(c)) {
+        coord_share_clocks(c);
         arm_all(c, now_ns);
+    }
 }
 
 static void after_arm(struct coordinator *c, uint64_t now_ns)

@@ -167,6 +167,7 @@ struct coord_agent_info {
     struct plan_part part;
     uint32_t connections_open;
     bool same_clock;   /* same boot id: offset exactly 0 */
+    uint32_t clock;    /* of its own: 1 + number of the first agent with it; 0 = not known */
     int64_t offset_ns; /* agent's clock - controller's */
     uint64_t error_ns; /* bound: half the smallest round trip */
     uint64_t rtt_ns;

@@ -84,6 +84,7 @@ struct coord_agent {
     bool salvage; /* LOST, but what it kept may still be had */
     uint64_t load_ns; /* LOST: its load has ended by then, whatever it is that went wrong */
     uint64_t command;
+    char boot_id[64]; /* "" = not known */
     uint8_t epoch[MSG_ID_LEN];
     uint32_t probe, probes_good;             /* number of the one under way; answered ones */
     uint64_t probe_t1_ns[COORD_PROBES_KEPT]; /* by number; 0 = answered */
@@ -179,6 +180,9 @@ void coord_probe(struct coordinator *c, size_t i, uint64_t now_ns);
  * have taken very long. */
 uint64_t coord_lead(struct coordinator *c);
 void coord_arm(struct coordinator *c, size_t i, uint64_t now_ns);
+/* Agents with the same boot id have one clock: the best of their measurements is everybody's, so
+ * that among each other they start without any error. All are probed. */
+void coord_share_clocks(struct coordinator *c);
 void coord_stop(struct coordinator *c, size_t i, uint64_t now_ns, uint64_t drain_ns,
                 uint64_t answer_ns, const char *reason);
 /* It has ended, but its final results are not here: STOP makes an agent say them again. */

@@ -197,6 +197,7 @@ static void greeted(struct coordinator *c, size_t i, const struct coord_event *e
     struct coord_agent *a = &c->agents[i];
     const struct msg_welcome *w = &ev->msg->welcome;
     coord_describe(c, i, w);
+    snprintf(a->boot_id, sizeof a->boot_id, "%s", w->boot_id);
     a->info.same_clock = w->boot_id[0] != '\0' && strcmp(w->boot_id, c->cfg.boot_id) == 0;
     coord_move(a, COORD_HELD);
     a->give_up_ns = NS_NEVER;

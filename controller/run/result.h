@@ -37,6 +37,7 @@ struct result_agent {
     uint32_t weight, threads, connections;
     bool insecure; /* it was started with --insecure-listen */
     bool same_clock;
+    uint32_t clock; /* equal and not 0 = these agents have one clock, not the controller's */
     int64_t clock_offset_ns;
     uint64_t clock_error_ns;
     struct drift drift;

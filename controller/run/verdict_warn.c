@@ -99,17 +99,28 @@ static void warn_lags(struct result *r)
     warn_lag(r, HIST_RECEIVE, "receive", bound_ns);
 }
 
+static bool one_clock(const struct result_agent *a, const struct result_agent *b)
+{
+    return (a->same_clock && b->same_clock) || (a->clock == b->clock && a->clock != 0);
+}
+
 /* Requests of several agents interleave as planned only while their clocks agree to a fraction of
  * the gap between two requests. */
 static void warn_phases(struct result *r)
 {
     uint64_t worst_ns = 0;
+    const struct result_agent *first = NULL;
+    bool several = false;
     for (size_t i = 0; i < r->n_agents; i++) {
         const struct result_agent *a = &r->agents[i];
-        if (a->started && !a->same_clock && a->clock_error_ns > worst_ns)
+        if (!a->started)
+            continue;
+        first = first != NULL ? first : a;
+        several = several || !one_clock(a, first);
+        if (!a->same_clock && a->clock_error_ns > worst_ns)
             worst_ns = a->clock_error_ns;
     }
-    if (agents_taking_part(r) < 2 || !has_rate(r))
+    if (!several || !has_rate(r))
         return;
     uint64_t gap_ns = schedule_due_of_index(&r->plan->rate, 1);
     if (worst_ns <= gap_ns / PHASE_SHARE)

@@ -57,6 +57,7 @@ static const struct fact agent_facts[] = {
     AGENT(FACT_U32, connections),
     AGENT(FACT_BOOL, insecure),
     AGENT(FACT_BOOL, same_clock),
+    AGENT(FACT_U32, clock),
     AGENT(FACT_I64, clock_offset_ns),
     AGENT(FACT_U64, clock_error_ns),
     AGENT(FACT_U64, drift.first.at_ns),

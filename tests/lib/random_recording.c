@@ -79,6 +79,7 @@ static void fill_agent(uint64_t *rng, struct result_agent *a)
     a->state = (enum result_agent_state)check_below(rng, RESULT_REFUSED + 1);
     a->weight = (uint32_t)number(rng);
     a->threads = (uint32_t)number(rng);
+    a->clock = (uint32_t)number(rng);
     a->connections = (uint32_t)number(rng);
     bool *const flags[] = {&a->insecure, &a->same_clock,     &a->started,     &a->checked,
                            &a->left_out, &a->outlier.tested, &a->outlier.any, &a->outlier.pair};

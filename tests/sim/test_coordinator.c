@@ -86,9 +86,8 @@ struct world {
     uint64_t loss_ppm, repeat_ppm, delay_ns, jitter_ns;
     enum fault fault;
     size_t victim;
-    uint64_t fault_ns;
+    uint64_t fault_ns, finished_ns, ahead[AGENTS_MAX];
     bool fault_done, armed, finished, all_running;
-    uint64_t finished_ns;
 };
 
 static void post(struct world *w, uint64_t delay_ns, enum event_kind kind, size_t agent,
@@ -296,10 +295,11 @@ static void make_peer(struct world *w, size_t i, bool local)
     inventory_add(&w->inventory, address, url, 1 + (uint32_t)check_below(&w->rng, 3));
     p->world = w;
     p->number = i;
+    w->ahead[i] = check_below(&w->rng, 2 * EPOCH);
     struct fake_agent_config cfg = {
         .name = "model",
-        .boot_id = local ? "boot" : "another",
-        .offset_ns = local ? 0 : (int64_t)check_below(&w->rng, 2 * EPOCH) - (int64_t)EPOCH / 2,
+        .boot_id = local ? "boot" : &"another one"[i / 2], /* two on each machine */
+        .offset_ns = local ? 0 : (int64_t)w->ahead[i / 2] - (int64_t)EPOCH / 2,
         .prepare_ns = check_below(&w->rng, 3 * NS_PER_SEC),
         .run_ns = w->plan.duration_ns + check_below(&w->rng, w->plan.timeout_ns),
         .interval_ns = w->plan.interval_ns,

@@ -156,8 +156,12 @@ static void any_world(struct sim_world *w, uint64_t seed)
     for (size_t i = 0; i < w->n; i++) {
         struct sim_agent_config *cfg = &w->peers[i].cfg;
         w->weights[i] = (uint32_t)between(w, 1, 3);
-        snprintf(cfg->boot_id, sizeof cfg->boot_id, "%s", local ? "boot" : "another");
+        snprintf(cfg->boot_id, sizeof cfg->boot_id, local ? "boot" : "machine%zu", i);
         cfg->offset_ns = local ? 0 : (int64_t)between(w, 0, SIM_EPOCH) - (int64_t)SIM_EPOCH / 2;
+        if (i > 0 && one_in(w, 4)) { /* on the same machine as the one before */
+            memcpy(cfg->boot_id, w->peers[i - 1].cfg.boot_id, sizeof cfg->boot_id);
+            cfg->offset_ns = w->peers[i - 1].cfg.offset_ns;
+        }
         cfg->prepare_ns = between(w, 0, 2 * NS_PER_SEC);
         cfg->answer_ns = between(w, 0, w->plan.timeout_ns);
         cfg->reshare_ns = between(w, 0, 50 * NS_PER_MS);
