@@ -297,7 +297,8 @@ START_TEST(test_interrupt_during_the_report)
     int full = 0;
     start_all(1);
     snprintf(command, sizeof command,
-             "echo $$; exec %s/hammer-ctl run --agents %.64s -r 100 -d 100ms -c 4 --json %s",
+             "echo $$; HAMMER_NO_SAVE=1 exec %s/hammer-ctl run --agents %.64s -r 100 -d 100ms -c 4 "
+             "--json %s",
              TEST_BIN_DIR, agent_list, target.url);
     FILE *f = popen(command, "r");
     ck_assert_ptr_nonnull(f);
@@ -327,7 +328,8 @@ static int run_in_shell(const char *flags, const char *redirection, char **err)
     ck_assert_int_ge(fd, 0);
     close(fd);
     snprintf(command, sizeof command,
-             "%s/hammer-ctl run --agents %s -r 100 -d 100ms -c 4 %s %s 2>%s %s </dev/null",
+             "HAMMER_NO_SAVE=1 %s/hammer-ctl run --agents %s -r 100 -d 100ms -c 4 %s %s 2>%s %s "
+             "</dev/null",
              TEST_BIN_DIR, agent_list, flags, target.url, path, redirection);
     int status = system(command);
     *err = file_read(path);
