@@ -175,6 +175,8 @@ static enum err apply_string(const struct option_row *row, const char *value, ch
 {
     (void)msg;
     char **member = (char **)(void *)(target + row->offset);
+    if (strlen(value) < row->min)
+        return ERR_INVALID;
     char *copy = mem_strdup(value);
     mem_free(*member);
     *member = copy;

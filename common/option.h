@@ -41,7 +41,7 @@ struct option_row {
     size_t offset;        /* of the member in the target struct */
     size_t set_offset;    /* of a bool set to true when given; OPTION_NO_SET = none */
     size_t given_offset;  /* of a list that keeps what was given as option_given says; 0 = none */
-    uint64_t min, max;    /* U32, COUNT; DURATION in ns */
+    uint64_t min, max;    /* U32, COUNT; DURATION in ns; STRING: at least min bytes */
     uint64_t bare_unit;   /* DURATION: what a bare number means, ns */
     const char *accepted; /* CUSTOM, STRING: accepted form for error texts ("HOST:PORT") */
     const char *meta;     /* placeholder in --help: "N", "TIME" */

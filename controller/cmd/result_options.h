@@ -28,7 +28,7 @@ struct result_options {
 #define RESULT_OPTION_DB(owner, member)                                                            \
     {                                                                                              \
         .name = "db", .aliases = "", .type = OPTION_STRING, .offset = offsetof(owner, member.db),  \
-        .set_offset = OPTION_NO_SET, .meta = "FILE", .accepted = "a file name",                    \
+        .set_offset = OPTION_NO_SET, .min = 1, .meta = "FILE", .accepted = "a file name",          \
         .text = "database of the run history (default: runs.db in ~/.local/share/hammer)"          \
     }
 #define RESULT_OPTION_NO_SAVE(owner, member)                                                       \

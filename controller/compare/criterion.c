@@ -41,7 +41,7 @@ static const char *take_scope(const char *text, struct criterion *c)
     const char *number = text;
     uint64_t n;
     if (starts_with(&number, "stage ") && units_parse_count(number, &n, NULL) == ERR_OK && n > 0 &&
-        n <= PROFILE_STAGES_MAX) {
+        n <= UINT32_MAX) {
         c->stage = (uint32_t)n;
         return NULL;
     }

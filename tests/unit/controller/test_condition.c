@@ -143,6 +143,10 @@ START_TEST(test_the_plan_must_have_it)
     plan_defaults(&p);
     ck_assert_int_ne(condition_check(&stage, &p, &msg), ERR_OK);
     ck_assert_ptr_nonnull(strstr(msg.text, "stage 2:p50>1s: there is no stage 2, the run has 0"));
+    stage = make("stage 99999:p50>1s");
+    ck_assert_int_ne(condition_check(&stage, &p, &msg), ERR_OK);
+    ck_assert_ptr_nonnull(strstr(msg.text, "there is no stage 99999, the run has 0"));
+    stage = make("stage 2:p50>1s");
     ck_assert_int_ne(condition_check(&name, &p, &msg), ERR_OK);
     ck_assert_ptr_nonnull(strstr(msg.text, "login:p50>1s: there is no request of that name"));
     ck_assert_int_ne(condition_check(&share, &p, &msg), ERR_OK);

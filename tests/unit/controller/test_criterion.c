@@ -90,6 +90,9 @@ START_TEST(test_plan)
               criterion_check(&c, &p, &msg) == ERR_OK);
     ck_assert(criterion_parse("stage 1: p50>+1%", &c, NULL) == ERR_OK &&
               criterion_check(&c, &p, &msg) == ERR_INVALID);
+    ck_assert(criterion_parse("stage 99999: p50>+1%", &c, NULL) == ERR_OK &&
+              criterion_check(&c, &p, &msg) == ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(msg.text, "there is no stage 99999, the runs have 0"));
     ck_assert(criterion_parse("nobody: p50>+1%", &c, NULL) == ERR_OK &&
               criterion_check(&c, &p, &msg) == ERR_INVALID);
     p.n_stages = 2;

@@ -86,6 +86,7 @@ END_TEST
 START_TEST(test_every_is_made_of_whole_intervals)
 {
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    assert_refused((const char *[]){"--db=", "http://h/", NULL}, "--db \"\": accepted is a file");
     assert_refused((const char *[]){"--every=1500ms", "http://h/", NULL},
                    "--every 1.5s: accepted is a multiple of --interval, which is 1s");
     assert_refused((const char *[]){"--every=1s", "--interval=2s", "http://h/", NULL},
