@@ -34,12 +34,12 @@ void doc_confidence(json_t *distribution, const struct result *r, const struct h
     confidence_free(run);
 }
 
-static json_t *change(const struct stationarity *s, const struct stationarity_change *c)
+static json_t *change(bool tested, const struct stationarity_change *c)
 {
     json_t *o = json_object();
-    doc_set(o, "first_ns", s->tested ? doc_integer(c->first_ns) : NULL);
-    doc_set(o, "second_ns", s->tested ? doc_integer(c->second_ns) : NULL);
-    doc_set(o, "ratio", s->tested && c->ratio > 0 ? doc_real(c->ratio) : NULL);
+    doc_set(o, "first_ns", tested ? doc_integer(c->first_ns) : NULL);
+    doc_set(o, "second_ns", tested ? doc_integer(c->second_ns) : NULL);
+    doc_set(o, "ratio", tested && c->ratio > 0 ? doc_real(c->ratio) : NULL);
     doc_set(o, "large", json_boolean(c->large));
     return o;
 }
@@ -51,11 +51,12 @@ json_t *doc_stationarity(const struct stationarity *s)
     doc_set(o, "untested", s->untested != NULL ? json_string(s->untested) : NULL);
     doc_set(o, "changed", json_boolean(s->changed));
     doc_set(o, "split_ns", s->tested ? doc_integer(s->split_ns) : NULL);
-    doc_set(o, "p50", change(s, &s->p50));
-    doc_set(o, "p99", change(s, &s->p99));
+    doc_set(o, "p50", change(s->tested, &s->p50));
+    doc_set(o, "p99", change(s->tested, &s->p99));
     doc_set(o, "distance", s->tested ? doc_real(s->distance) : NULL);
     doc_set(o, "critical", s->tested ? doc_real(s->critical) : NULL);
-    doc_set(o, "rho_p50", s->ranked ? doc_real(s->rho_p50) : NULL);
-    doc_set(o, "rho_backlog", s->ranked ? doc_real(s->rho_backlog) : NULL);
+    doc_set(o, "rho_p50", s->trended ? doc_real(s->rho_p50) : NULL);
+    doc_set(o, "rho_backlog", s->trended ? doc_real(s->rho_backlog) : NULL);
+    doc_set(o, "trend", change(s->trended, &s->trend));
     return o;
 }

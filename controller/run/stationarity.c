@@ -20,6 +20,8 @@
 #define RANKED_MIN  20
 #define RHO_BOUND   0.5
 #define RHO_OF_FEW  0.7 /* to name what it was */
+#define TREND_MIN   8
+#define RHO_TREND   0.9 /* of 8 independent intervals by chance in less than one run of 200 */
 #define ONE_LARGEST 1e-12
 
 struct half {
@@ -181,6 +183,35 @@ double stationarity_rank_correlation(const double *x, size_t n)
     return squares > 0 && times > 0 ? product / sqrt(squares * times) : 0;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Sorts x. */
+static uint64_t median(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, by_size);
+    return (uint64_t)x[n / 2];
+}
+
+/* No design effect here: it would take the trend for bursts. What goes with time as closely as this
+ * is no chance, also where neighbours are alike. Sorts p50. */
+static void follow(struct stationarity *s, double *p50, size_t n)
+{
+    struct stationarity_change *c = &s->trend;
+    s->trended = n >= TREND_MIN;
+    if (!s->trended)
+        return;
+    *c = (struct stationarity_change){.first_ns = median(p50, n / 2),
+                                      .second_ns = median(p50 + n - n / 2, n / 2)};
+    if (c->first_ns > 0)
+        c->ratio = (double)c->second_ns / (double)c->first_ns;
+    c->large = (s->rho_p50 > RHO_TREND && c->ratio > 1 / P50_RATIO) ||
+               (s->rho_p50 < -RHO_TREND && c->ratio < P50_RATIO);
+}
+
 /* Of whole intervals in which requests were due. */
 static void rank(struct stationarity *s, const struct result *r)
 {
@@ -199,6 +230,7 @@ static void rank(struct stationarity *s, const struct result *r)
     s->ranked = n >= RANKED_MIN;
     s->rho_p50 = stationarity_rank_correlation(p50, n);
     s->rho_backlog = stationarity_rank_correlation(backlog, n);
+    follow(s, p50, n);
     mem_free(p50);
     mem_free(backlog);
 }
@@ -244,12 +276,16 @@ struct stationarity stationarity_of(const struct result *r)
 {
     struct stationarity s = {0};
     size_t n = r->blocks != NULL ? blocks_n(r->blocks) : 0;
-    if (!one_rate(r->plan))
+    if (!one_rate(r->plan)) {
         s.untested = "the rate changes on purpose";
-    else if (n < 2 * PARTS_MIN || blocks_length_ns(r->blocks) == 0)
-        s.untested = "the run has too few intervals";
-    if (s.untested != NULL)
         return s;
+    }
+    rank(&s, r);
+    s.changed = s.trend.large;
+    if (n < 2 * PARTS_MIN || blocks_length_ns(r->blocks) == 0) {
+        s.untested = "the run has too few intervals";
+        return s;
+    }
     uint64_t from_ns = blocks_at(r->blocks, 0).from_ns, to_ns = blocks_at(r->blocks, n - 1).to_ns;
     if (from_ns < result_warmup_ns(r))
         from_ns = result_warmup_ns(r);
@@ -258,25 +294,36 @@ struct stationarity stationarity_of(const struct result *r)
     s.split_ns = to_ns > from_ns ? from_ns + (to_ns - from_ns) / 2 : from_ns;
     size_t per = (size_t)(PART_NS / blocks_length_ns(r->blocks));
     size_t most = n / (2 * PARTS_MIN);
-    rank(&s, r);
     test_halves(&s, r, per == 0 ? 1 : per < most ? per : most);
     bool drifts = s.ranked && fabs(s.rho_p50) > RHO_BOUND && s.p50.large;
     bool differs = s.distance > s.critical && (s.p50.large || s.p99.large);
-    s.changed = s.tested && (drifts || differs);
+    s.changed = s.trend.large || (s.tested && (drifts || differs));
     return s;
+}
+
+static const char *cause(const struct stationarity *s, const struct stationarity_change *c)
+{
+    if (c->ratio < 1)
+        return "the target was still warming up";
+    return s->rho_backlog > (s->ranked ? RHO_BOUND : RHO_OF_FEW)
+               ? "a backlog grows, and the latencies with the length of the run"
+               : "the target degrades, or had not settled yet";
 }
 
 const char *stationarity_say(const struct stationarity *s, char text[STATIONARITY_WARNING])
 {
-    const struct stationarity_change *c = s->p50.large ? &s->p50 : &s->p99;
-    char first[UNITS_TEXT], second[UNITS_TEXT];
-    const char *why = c->ratio < 1 ? "the target was still warming up"
-                      : s->rho_backlog > (s->ranked ? RHO_BOUND : RHO_OF_FEW)
-                          ? "a backlog grows, and the latencies with the length of the run"
-                          : "the target degrades, or had not settled yet";
+    const struct stationarity_change *c = s->trend.large ? &s->trend
+                                          : s->p50.large ? &s->p50
+                                                         : &s->p99;
+    char what[64], first[UNITS_TEXT], second[UNITS_TEXT];
+    if (c == &s->trend)
+        snprintf(what, sizeof what, "latency kept %s: the intervals' p50",
+                 c->ratio > 1 ? "rising" : "falling");
+    else
+        snprintf(what, sizeof what, "%s", c == &s->p50 ? "p50" : "p99");
     snprintf(text, STATIONARITY_WARNING,
              "not stationary: %s of the second half is %.2g times that of the first (%s -> %s): %s",
-             s->p50.large ? "p50" : "p99", c->ratio, units_format_latency(c->first_ns, first),
-             units_format_latency(c->second_ns, second), why);
+             what, c->ratio, units_format_latency(c->first_ns, first),
+             units_format_latency(c->second_ns, second), cause(s, c));
     return text;
 }

@@ -7,12 +7,13 @@
 #include "common/mem.h"
 #include "tests/lib/check_main.h"
 
-#define TWO_PI 6.283185307179586
+#define TWO_PI      6.283185307179586
+#define WANDER_KEPT 0.7
 
 const struct latency_model latency_models[LATENCY_MODELS] = {
-    {"no stalls", 0, 0, 0, 0},
-    {"50-150 ms every 10 s", 10, 0.05, 0.15, 0},
-    {"250-750 ms every 20 s", 20, 0.25, 0.75, 0},
+    {.name = "no stalls"},
+    {.name = "50-150 ms every 10 s", .every_s = 10, .shortest_s = 0.05, .longest_s = 0.15},
+    {.name = "250-750 ms every 20 s", .every_s = 20, .shortest_s = 0.25, .longest_s = 0.75},
 };
 
 struct latency_run *latency_run_new(size_t seconds)
@@ -41,10 +42,14 @@ static double uniform(uint64_t *rng)
     return ((double)(check_random(rng) >> 11) + 0.5) / 9007199254740992.0;
 }
 
+static double normal(uint64_t *rng)
+{
+    return sqrt(-2 * log(uniform(rng))) * cos(TWO_PI * uniform(rng));
+}
+
 static double lognormal_ns(uint64_t *rng)
 {
-    double normal = sqrt(-2 * log(uniform(rng))) * cos(TWO_PI * uniform(rng));
-    return 1e6 * exp(0.5 * normal);
+    return 1e6 * exp(0.5 * normal(rng));
 }
 
 struct stop {
@@ -57,10 +62,21 @@ static void next_stop(const struct latency_model *m, uint64_t *rng, struct stop 
     s->end_s = s->begin_s + m->shortest_s + (m->longest_s - m->shortest_s) * uniform(rng);
 }
 
+/* An answer after the end of an overloaded run is none. */
+static void record(struct latency_run *run, const struct latency_model *m, double due_s, double ns)
+{
+    size_t row = (size_t)(due_s + ns / (double)NS_PER_SEC);
+    if (row >= run->seconds && m->load > 1)
+        return;
+    hist_record(run->rows[row < run->seconds ? row : run->seconds - 1], (uint64_t)ns, 1);
+    hist_record(run->whole, (uint64_t)ns, 1);
+}
+
 void latency_run_make(struct latency_run *run, const struct latency_model *m, uint64_t *rng)
 {
     struct stop stop = {0, 0};
     size_t n = run->seconds * LATENCY_MODEL_RATE;
+    double level = m->wander > 0 ? m->wander * normal(rng) : 0;
     for (size_t i = 0; i < run->seconds; i++)
         hist_reset(run->rows[i]);
     hist_reset(run->whole);
@@ -69,13 +85,17 @@ void latency_run_make(struct latency_run *run, const struct latency_model *m, ui
         double due_s = (double)i / LATENCY_MODEL_RATE, ns = lognormal_ns(rng);
         if (m->slower > 0 && i >= n / 2)
             ns *= m->slower;
+        if (m->wander > 0 && i > 0 && i % LATENCY_MODEL_RATE == 0)
+            level =
+                WANDER_KEPT * level + m->wander * sqrt(1 - WANDER_KEPT * WANDER_KEPT) * normal(rng);
+        ns *= exp(level);
+        if (m->load > 1)
+            ns += due_s * (m->load - 1) * (double)NS_PER_SEC;
         while (due_s >= stop.end_s)
             next_stop(m, rng, &stop);
         if (due_s >= stop.begin_s)
             ns += (stop.end_s - due_s) * (double)NS_PER_SEC;
-        size_t row = (size_t)(due_s + ns / (double)NS_PER_SEC);
-        hist_record(run->rows[row < run->seconds ? row : run->seconds - 1], (uint64_t)ns, 1);
-        hist_record(run->whole, (uint64_t)ns, 1);
+        record(run, m, due_s, ns);
     }
 }
 

@@ -23,6 +23,9 @@ struct latency_model {
     double every_s; /* from one stop to the next, on average, exponential; 0 = never */
     double shortest_s, longest_s;
     double slower; /* times, in the second half; 0 = 1 */
+    double load;   /* what is due over what can be answered; at most 1 = no queue grows */
+    double wander; /* level from second to second: standard deviation of its logarithm, of which 0.7
+                      are the last second's */
 };
 
 /* Three that the tables in docs/measuring.md are about: never stopped, 50-150 ms every 10 s,

@@ -38,13 +38,29 @@ START_TEST(a_target_that_gets_slower_is_told)
 }
 END_TEST
 
+/* What is due at t is answered at 1.5 t: the second half, by due time, is hardly answered at all.
+ */
+START_TEST(a_queue_that_grows_all_the_time_is_told)
+{
+    struct plan plan = {.rate = {LATENCY_MODEL_RATE, 1}};
+    char text[STATIONARITY_WARNING];
+    struct stationarity s = of_model(20, (struct latency_model){.load = 1.5}, &plan);
+    ck_assert(s.changed && s.trended && s.trend.large);
+    ck_assert_double_gt(s.rho_p50, 0.99);
+    ck_assert_double_eq_tol(s.trend.ratio, 3, 0.4);
+    ck_assert_msg(strstr(stationarity_say(&s, text), "latency kept rising: ") != NULL, "%s", text);
+    s = of_model(7, (struct latency_model){.load = 1.5}, &plan);
+    ck_assert(!s.changed && !s.trended);
+}
+END_TEST
+
 START_TEST(a_target_that_stays_as_it_is_is_not)
 {
     struct plan plan = {.rate = {LATENCY_MODEL_RATE, 1}};
     struct stationarity s = of_model(30, latency_models[0], &plan);
     ck_assert(s.tested && !s.changed && s.untested == NULL);
     ck_assert_double_eq_tol(s.p50.ratio, 1, 0.1);
-    ck_assert(!s.p50.large && !s.p99.large);
+    ck_assert(!s.p50.large && !s.p99.large && s.trended && !s.trend.large);
 }
 END_TEST
 
@@ -115,6 +131,7 @@ static Suite *suite(void)
     Suite *s = suite_create("stationarity");
     TCase *t = tcase_create("stationarity");
     tcase_add_test(t, a_target_that_gets_slower_is_told);
+    tcase_add_test(t, a_queue_that_grows_all_the_time_is_told);
     tcase_add_test(t, a_target_that_stays_as_it_is_is_not);
     tcase_add_test(t, what_cannot_be_compared_is_not);
     tcase_add_test(t, late_answers_belong_to_the_half_they_were_due_in);
