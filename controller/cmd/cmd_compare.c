@@ -107,6 +107,7 @@ static int judge(struct runs *r, struct errmsg *msg)
                                           .candidate = &r->sides[1],
                                           .criteria = r->o->criteria,
                                           .n_criteria = r->o->n_criteria,
+                                          .by_default = r->o->fail_if.n == 0,
                                           .part = part,
                                           .arg = r};
     comparison_make(&q, &c);

@@ -126,6 +126,7 @@ static void widen_no_errors(const struct comparison_question *q, struct comparis
     if (a > 0 && b > 0 && isfinite(r->gate.effect.low)) {
         r->gate.effect.low = -3 / a;
         r->gate.effect.high = 3 / b;
+        r->gate.unseen = q->by_default && r->gate.effect.high > r->gate.limit;
     }
 }
 

@@ -34,6 +34,7 @@ struct comparison_question {
     const struct compared_side *baseline, *candidate;
     const struct criterion *criteria; /* --fail-if */
     size_t n_criteria;
+    bool by_default; /* they are the default ones: without an error on either side errors pass */
     /* The blocks of a part of the side's only run; NULL = there are none. For criteria with a scope
      * only. */
     const struct blocks *(*part)(void *arg, bool candidate, const struct criterion *c);
@@ -98,6 +99,10 @@ const char *comparison_say_change(const struct gate_row *g, const struct criteri
 const char *comparison_say_interval(const struct comparison_row *r, char buf[2 * COMPARISON_SAID]);
 /* The smallest difference that could have been shown: "1.2%", "none". */
 const char *comparison_say_smallest(const struct comparison_row *r, char buf[COMPARISON_SAID]);
+/* Where it passed because no error was seen: "no error on either side; could have missed up to
+ * 0.3pt"; else "". */
+#define COMPARISON_MISSED 120
+const char *comparison_say_missed(const struct comparison_row *r, char buf[COMPARISON_MISSED]);
 /* The method and its limits in one sentence. */
 const char *comparison_method(const struct comparison *c);
 /* What to do about an inconclusive one, and why a set is too small; "" = nothing. */

@@ -41,6 +41,7 @@ static json_t *row(const struct comparison *c, const struct comparison_row *r)
         return o;
     json_object_set_new(o, "fail_if", json_string(r->criterion.text));
     json_object_set_new(o, "limit", number(g->limit));
+    json_object_set_new(o, "unseen", json_boolean(g->unseen));
     json_object_set_new(o, "p", number(g->p));
     json_object_set_new(o, "p_holm", number(g->p_holm));
     json_object_set_new(o, "verdict", json_string(gate_verdict_name(g->verdict)));

@@ -29,15 +29,16 @@ static void side(FILE *out, const char *label, const struct compared_side *s)
 static void row(const struct comparison_row *r, FILE *out)
 {
     char baseline[COMPARISON_SAID], candidate[COMPARISON_SAID], change[COMPARISON_SAID],
-        interval[2 * COMPARISON_SAID], smallest[COMPARISON_SAID];
+        interval[2 * COMPARISON_SAID], smallest[COMPARISON_SAID], missed[COMPARISON_MISSED];
     fputs("| ", out);
     put(out, r->gate.judged ? r->criterion.text : r->criterion.label);
-    fprintf(out, " | %s | %s | %s | %s | %s | %s |\n",
+    fprintf(out, " | %s | %s | %s | %s | %s | %s%s%s |\n",
             comparison_say(&r->criterion, r->baseline, baseline),
             comparison_say(&r->criterion, r->candidate, candidate),
             comparison_say_change(&r->gate, &r->criterion, r->gate.effect.estimate, change),
             comparison_say_interval(r, interval), comparison_say_smallest(r, smallest),
-            r->gate.judged ? gate_verdict_name(r->gate.verdict) : "");
+            r->gate.judged ? gate_verdict_name(r->gate.verdict) : "",
+            comparison_say_missed(r, missed)[0] != '\0' ? ": " : "", missed);
 }
 
 static bool write_markdown(const struct comparison *c, FILE *out)

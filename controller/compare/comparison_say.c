@@ -80,6 +80,16 @@ const char *comparison_say_smallest(const struct comparison_row *r, char buf[COM
     return buf;
 }
 
+const char *comparison_say_missed(const struct comparison_row *r, char buf[COMPARISON_MISSED])
+{
+    char most[COMPARISON_SAID];
+    buf[0] = '\0';
+    if (r->gate.judged && r->gate.unseen)
+        snprintf(buf, COMPARISON_MISSED, "no error on either side; could have missed up to %s",
+                 say_amount(&r->criterion, r->gate.kind, fmin(r->gate.effect.high, 1), "", most));
+    return buf;
+}
+
 const char *comparison_method(const struct comparison *c)
 {
     return c->sets

@@ -29,7 +29,7 @@ static void head(FILE *out)
 static void row(const struct comparison *c, const struct comparison_row *r, FILE *out)
 {
     char baseline[COMPARISON_SAID], candidate[COMPARISON_SAID], change[COMPARISON_SAID],
-        interval[2 * COMPARISON_SAID], smallest[COMPARISON_SAID];
+        interval[2 * COMPARISON_SAID], smallest[COMPARISON_SAID], missed[COMPARISON_MISSED];
     const char *label = r->criterion.label;
     (void)c;
     if (strlen(label) >= LABEL_WIDTH) {
@@ -46,6 +46,8 @@ static void row(const struct comparison *c, const struct comparison_row *r, FILE
     if (r->gate.judged && c->sets && r->gate.p <= 1 && !isnan(r->a12))
         fprintf(out, " (p %.4f, with Holm %.4f; chance of a higher run %.0f %%)", r->gate.p,
                 r->gate.p_holm, 100 * r->a12);
+    if (comparison_say_missed(r, missed)[0] != '\0')
+        fprintf(out, " (%s)", missed);
     fputc('\n', out);
 }
 

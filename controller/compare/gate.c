@@ -31,6 +31,8 @@ static enum gate_verdict judge(const struct gate_row *r)
     double worst_end = r->less_is_worse ? r->effect.low : r->effect.high;
     if (!r->judged)
         return GATE_NOT_JUDGED;
+    if (r->unseen)
+        return GATE_PASS;
     if (isnan(r->effect.estimate))
         return GATE_INCONCLUSIVE;
     if (r->p_holm < GATE_ALPHA && is_beyond(r, r->effect.estimate))

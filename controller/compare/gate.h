@@ -30,6 +30,7 @@ struct gate_row {
     bool judged;
     enum effect_kind kind;
     bool less_is_worse; /* a rate; else more is worse */
+    bool unseen;        /* neither side had any of it, and nobody asked for proof: PASS */
     double limit;       /* the effect that is still accepted: 1.1 of a ratio for +10 % */
     struct effect effect;
     double p;                  /* two-sided, see gate_judge */

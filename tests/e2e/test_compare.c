@@ -69,6 +69,14 @@ START_TEST(test_pair)
     code = compare(&p, (const char *[]){"main", "same", NULL});
     ck_assert_msg(code == 0 || code == 5, "exit code %d: %.900s%.400s", code, p.out, p.err);
     process_end(&p);
+    const char *plain[] = {"compare", "--db", db, "--json", "main", "same", NULL};
+    process_run(&p, "hammer-ctl", plain, RUN_MS);
+    json_t *by_default = json_loads(p.out, 0, NULL);
+    ck_assert_ptr_nonnull(by_default);
+    ck_assert_str_eq(report_text_at(by_default, "figures.2.fail_if"), "errors>+0.1%");
+    ck_assert_str_eq(report_text_at(by_default, "figures.2.verdict"), "PASS");
+    json_decref(by_default);
+    process_end(&p);
     code = compare(&p, (const char *[]){"branch", "main", "--json", NULL});
     json_t *doc = json_loads(p.out, 0, NULL);
     ck_assert_ptr_nonnull(doc);
