@@ -168,6 +168,16 @@ static const char *local(uint64_t wall_ns, char buf[48])
     return buf;
 }
 
+static void print_secrets(const char *list, FILE *out)
+{
+    if (list == NULL || list[0] == '\0')
+        return;
+    fprintf(out, "  %-18s", "Secrets not kept");
+    for (const char *p = list; *p != '\0'; p++)
+        fputs(*p == ',' ? ", " : (const char[]){*p, '\0'}, out);
+    fputc('\n', out);
+}
+
 static void print_figures(const struct history_row *row, FILE *out)
 {
     char p50[UNITS_TEXT], p99[UNITS_TEXT], p999[UNITS_TEXT];
@@ -246,7 +256,7 @@ void history_print_run(const struct recording *r, FILE *out)
     print_figures(&row, out);
     line(out, "Plan id", r->plan_id);
     print_plan(r, out);
-    line(out, "Secrets not kept", r->secrets);
+    print_secrets(r->secrets, out);
     print_agents(r, row.known, out);
     line(out, "Version", r->version);
     print_environment(r->environment, out);
