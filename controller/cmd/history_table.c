@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "common/units.h"
 #include "controller/cmd/history_row.h"
+#include "controller/watch/columns.h"
 
 #define CELL 72
 #define GAP  2
@@ -43,13 +44,9 @@ static const struct {
 
 typedef char cells[COLUMNS][CELL];
 
-/* Columns that UTF-8 text takes, near enough. */
-static int width_of(const char *text)
+static int width_of(const struct columns *c, const char *text)
 {
-    int n = 0;
-    for (; *text != '\0'; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
+    return (int)columns_count(c, text);
 }
 
 static void start_text(uint64_t wall_ns, char *buf, size_t cap)
@@ -100,21 +97,22 @@ static void fill(const struct history_row *row, const struct history_row *before
 }
 
 /* Width of each column; 0 = it is left out. */
-static void lay_out(cells *rows, size_t n, unsigned width, bool over_time, int widths[COLUMNS])
+static void lay_out(const struct columns *known, cells *rows, size_t n, unsigned width,
+                    bool over_time, int widths[COLUMNS])
 {
     int total = 0;
     for (int i = 0; i < COLUMNS; i++) {
         widths[i] = 0;
         bool any = false;
         for (size_t k = 0; k < n; k++) {
-            int w = width_of(rows[k][i]);
+            int w = width_of(known, rows[k][i]);
             any = any || w > 0;
             widths[i] = w > widths[i] ? w : widths[i];
         }
         if (!any || (i == COLUMN_CHANGE && !over_time))
             widths[i] = 0;
-        else if (widths[i] < width_of(columns[i].title))
-            widths[i] = width_of(columns[i].title);
+        else if (widths[i] < width_of(known, columns[i].title))
+            widths[i] = width_of(known, columns[i].title);
         total += widths[i] > 0 ? widths[i] + GAP : 0;
     }
     while (width > 0 && total - GAP > (int)width) {
@@ -129,14 +127,14 @@ static void lay_out(cells *rows, size_t n, unsigned width, bool over_time, int w
     }
 }
 
-static void print_line(cells c, const int widths[COLUMNS], FILE *out)
+static void print_line(const struct columns *known, cells c, const int widths[COLUMNS], FILE *out)
 {
     int owed = 0; /* blanks are not put at a line's end */
     for (int i = 0; i < COLUMNS; i++) {
         if (widths[i] == 0)
             continue;
         const char *text = c != NULL ? c[i] : columns[i].title;
-        int pad = widths[i] - width_of(text);
+        int pad = widths[i] - width_of(known, text);
         if (*text == '\0') {
             owed += widths[i] + GAP;
             continue;
@@ -151,14 +149,16 @@ void history_print_table(const struct history_row *rows, size_t n, unsigned widt
                          FILE *out)
 {
     int widths[COLUMNS];
+    struct columns *known = columns_new(true);
     cells *all = mem_calloc(n + 1, sizeof *all);
     for (size_t i = 0; i < n; i++) {
         const struct history_row *row = over_time ? &rows[n - 1 - i] : &rows[i];
         fill(row, over_time && i > 0 ? row + 1 : NULL, all[i]);
     }
-    lay_out(all, n, width, over_time, widths);
-    print_line(NULL, widths, out);
+    lay_out(known, all, n, width, over_time, widths);
+    print_line(known, NULL, widths, out);
     for (size_t i = 0; i < n; i++)
-        print_line(all[i], widths, out);
+        print_line(known, all[i], widths, out);
     mem_free(all);
+    columns_free(known);
 }
