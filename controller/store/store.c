@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -223,7 +224,10 @@ static enum err export_to(struct store *s, const char *run_id, const char *path,
 
 enum err store_export(struct store *s, const char *run_id, const char *path, struct errmsg *msg)
 {
+    struct stat st;
     size_t size = strlen(path) + 32;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a device would be gone */
+        return errmsg_set(msg, ERR_INVALID, "%.300s: no regular file", path);
     char *part = mem_calloc(size, 1);
     snprintf(part, size, "%s.%ld.part", path, (long)getpid());
     unlink(part); /* of an earlier process with our number */

@@ -57,7 +57,8 @@ enum err store_end(struct store *s, const struct recording *r, struct errmsg *ms
 enum err store_annotate(struct store *s, const char *run_id, const char *name,
                         const char *description, const char *tags, struct errmsg *msg) MUST_CHECK;
 enum err store_remove(struct store *s, const char *run_id, struct errmsg *msg) MUST_CHECK;
-/* The run as a database of its own, whole or not at all; an existing file is replaced. */
+/* The run as a database of its own, whole or not at all; an existing file is replaced.
+ * ERR_INVALID: what is there is no regular file. */
 enum err store_export(struct store *s, const char *run_id, const char *path,
                       struct errmsg *msg) MUST_CHECK;
 

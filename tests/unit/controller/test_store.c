@@ -420,6 +420,23 @@ END_TEST
 
 /* --- files of one run ------------------------------------------------------------------------- */
 
+START_TEST(an_export_replaces_files_only)
+{
+    char pipe[128];
+    struct stat st;
+    struct store *s = open_store(STORE_WRITE);
+    struct recording *r = put_run(s, "aa", "x", 1);
+    snprintf(pipe, sizeof pipe, "%s/pipe.hammer", folder);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    ck_assert_int_eq(store_export(s, r->run_id, pipe, &msg), ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(msg.text, "no regular file"));
+    ck_assert(lstat(pipe, &st) == 0 && S_ISFIFO(st.st_mode));
+    unlink(pipe);
+    recording_free(r);
+    store_close(s);
+}
+END_TEST
+
 START_TEST(an_exported_run_is_whole)
 {
     char file[128];
@@ -566,6 +583,7 @@ static Suite *suite(void)
     tcase_add_test(t, lists_are_filtered);
     tcase_add_test(t, runs_are_found_by_id_and_name);
     tcase_add_test(t, notes_change_what_was_said);
+    tcase_add_test(t, an_export_replaces_files_only);
     tcase_add_test(t, an_exported_run_is_whole);
     tcase_add_test(t, a_history_is_read_where_nobody_may_write);
     tcase_add_test(t, a_hostile_file_harms_nobody);
