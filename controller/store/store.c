@@ -53,7 +53,9 @@ enum err store_begin(struct store *s, const struct recording *r, struct errmsg *
 enum err store_end(struct store *s, const struct recording *r, struct errmsg *msg)
 {
     enum err e = write_run(s, store_columns_update(), COLUMNS_END, r, msg);
-    return e == ERR_OK ? check_changed(s, r->run_id, msg) : e;
+    if (e == ERR_OK)
+        e = check_changed(s, r->run_id, msg);
+    return e == ERR_OK && s->file != 0 ? store_is_there(s, msg) : e;
 }
 
 static enum err run_number(struct store *s, const char *run_id, sqlite3_int64 *number,

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "controller/store/store.h"
 
@@ -14,8 +15,11 @@
 
 struct store {
     sqlite3 *db;
-    int version;                  /* of the schema as it is: older ones can be read */
-    size_t page_bytes, wal_bytes; /* of a history that is written */
+    int version; /* of the schema as it is: older ones can be read */
+    /* Of a history that is written: */
+    size_t page_bytes, wal_bytes;
+    dev_t device;
+    ino_t file;
     char path[PATH_MAX];
 };
 
@@ -29,6 +33,8 @@ enum store_kind {
 /* store_open, of a kind: STORE_FILE must not exist yet. */
 enum err store_create(const char *path, enum store_kind kind, struct store **out,
                       struct errmsg *msg) MUST_CHECK;
+/* ERR_NOT_FOUND: what is written into a history goes nowhere. */
+enum err store_is_there(const struct store *s, struct errmsg *msg) MUST_CHECK;
 /* What SQLite says of its last error, and the code for it. */
 enum err store_failed(const struct store *s, struct errmsg *msg);
 /* One or more statements without results. */

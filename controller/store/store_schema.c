@@ -327,6 +327,32 @@ static enum err tune_history(struct store *s, struct errmsg *msg)
     return store_exec(s, sql, msg);
 }
 
+static enum err system_failed(const char *path, struct errmsg *msg)
+{
+    return errmsg_set(msg, errno == ENOENT ? ERR_NOT_FOUND : ERR_SYSTEM, "%.300s: %s", path,
+                      strerror(errno));
+}
+
+/* SQLite goes on writing into a file that has no name any more. */
+static enum err remember_file(struct store *s, struct errmsg *msg)
+{
+    struct stat st;
+    if (stat(s->path, &st) != 0)
+        return system_failed(s->path, msg);
+    s->device = st.st_dev;
+    s->file = st.st_ino;
+    return ERR_OK;
+}
+
+enum err store_is_there(const struct store *s, struct errmsg *msg)
+{
+    struct stat st;
+    if (stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->file)
+        return ERR_OK;
+    return errmsg_set(msg, ERR_NOT_FOUND, "%.300s: it was deleted or replaced while it was written",
+                      s->path);
+}
+
 static enum err open_for_writing(struct store *s, enum store_kind kind, struct errmsg *msg)
 {
     bool empty = false;
@@ -339,18 +365,14 @@ static enum err open_for_writing(struct store *s, enum store_kind kind, struct e
         e = migrate(s, msg);
     if (e == ERR_OK && kind == STORE_HISTORY)
         e = tune_history(s, msg);
+    if (e == ERR_OK && kind == STORE_HISTORY)
+        e = remember_file(s, msg);
     if (e == ERR_OK && sqlite3_db_readonly(s->db, "main") == 1)
         e = errmsg_set(msg, ERR_SYSTEM, "%.300s: it cannot be written", s->path);
     return e;
 }
 
 /* --- files ---------------------------------------------------------------------------------- */
-
-static enum err system_failed(const char *path, struct errmsg *msg)
-{
-    return errmsg_set(msg, errno == ENOENT ? ERR_NOT_FOUND : ERR_SYSTEM, "%.300s: %s", path,
-                      strerror(errno));
-}
 
 static enum err make_folders(const char *path, struct errmsg *msg)
 {

@@ -182,6 +182,30 @@ START_TEST(no_quiet_moment_is_needed)
 }
 END_TEST
 
+/* It is written on into a file that is there no more: whoever ended the run must hear of it. */
+START_TEST(a_file_that_is_gone_is_told)
+{
+    struct store *s = NULL;
+    struct recording *r = random_recording(&rng, 1);
+    char other[sizeof path + 8];
+    snprintf(other, sizeof other, "%s.other", path);
+    MUST(store_open(path, STORE_WRITE, &s, &msg));
+    MUST(store_begin(s, r, &msg));
+    MUST(store_end(s, r, &msg));
+    ck_assert_int_eq(rename(path, other), 0);
+    if (_i == 1) {
+        FILE *f = fopen(path, "w");
+        ck_assert_ptr_nonnull(f);
+        fclose(f);
+    }
+    ck_assert_int_eq(store_end(s, r, &msg), ERR_NOT_FOUND);
+    ck_assert_msg(strstr(msg.text, path) != NULL && strstr(msg.text, "deleted or replaced") != NULL,
+                  "%s", msg.text);
+    store_close(s);
+    recording_free(r);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("store_many");
@@ -192,6 +216,7 @@ static Suite *suite(void)
     tcase_add_test(t, a_full_disk_loses_only_what_it_cannot_take);
     tcase_add_test(t, much_at_once_takes_little_memory);
     tcase_add_test(t, no_quiet_moment_is_needed);
+    tcase_add_loop_test(t, a_file_that_is_gone_is_told, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }
