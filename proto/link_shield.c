@@ -157,6 +157,8 @@ uint8_t *link_shield_room(struct link_shield *s, struct frame_rx *rx, size_t *le
         memmove(s->in, s->pipe.in, s->in_len);
     size_t need = record_len(s->in, s->in_len);
     need = need > LINK_SHIELD_ROOM ? need : LINK_SHIELD_ROOM;
+    if (need <= s->in_len) /* cannot be: OpenSSL has had every whole record */
+        need = s->in_len + LINK_SHIELD_ROOM;
     if (need != s->in_cap)
         set_room(s, need);
     s->pipe.in = s->in;
