@@ -65,6 +65,8 @@ struct session {
     bool began;              /* agents were dialled */
     bool unwritten;          /* the report exists nowhere */
     uint64_t interrupted_ns; /* last Ctrl-C, 0 = none */
+    uint64_t late_ns;        /* the same after the run */
+    bool over;               /* the fleet has run */
     bool abandoned;          /* the second one: no report, and nothing is waited for */
 };
 
@@ -103,6 +105,16 @@ static void on_message(void *arg, size_t agent, const struct msg *msg)
     observers_message(((const struct session *)arg)->observers, agent, msg);
 }
 
+/* The run is over, its report is not yet begun: one Ctrl-C may still have been meant for the run.
+ */
+static void on_late_signal(struct session *s, uint64_t now_ns)
+{
+    uint64_t last_ns = s->late_ns != 0 ? s->late_ns : s->interrupted_ns;
+    if (last_ns != 0 && now_ns - last_ns >= SAME_CTRL_C_NS)
+        _exit(EXIT_INTERRUPTED);
+    s->late_ns = now_ns;
+}
+
 static void on_signal(int signo, void *arg)
 {
     struct session *s = arg;
@@ -110,6 +122,10 @@ static void on_signal(int signo, void *arg)
     if (s->fleet == NULL)
         return; /* the report is out; what is left takes no time */
     uint64_t now_ns = clock_mono_ns();
+    if (s->over) {
+        on_late_signal(s, now_ns);
+        return;
+    }
     if (s->interrupted_ns != 0 && now_ns - s->interrupted_ns < SAME_CTRL_C_NS)
         return;
     if (s->abandoned)
@@ -489,7 +505,7 @@ static void let_report_be_stopped(const struct session *s)
 {
     struct sigaction once = {.sa_handler = on_first_signal,
                              .sa_flags = SA_RESTART | (int)SA_RESETHAND};
-    if (s->interrupted_ns != 0)
+    if (s->interrupted_ns != 0 || s->late_ns != 0)
         once.sa_handler = SIG_DFL;
     sigaction(SIGINT, &once, NULL);
     sigaction(SIGTERM, &once, NULL);
@@ -512,6 +528,7 @@ static int execute(struct session *s, struct errmsg *msg)
     fleet_run(s->fleet);
     if (s->abandoned)
         return EXIT_INTERRUPTED;
+    s->over = true;
     loop_finish(s->loop); /* agents are free before the report is made, and links need no memory */
     let_report_be_stopped(s);
     const struct coordinator *c = fleet_coordinator(s->fleet);
