@@ -345,6 +345,10 @@ enum err verify_source(const struct replay_source *source, verify_fn fn, void *a
     if (e == ERR_OK) {
         say_plan(&v, d.r);
         say_rows(&v, &d);
+        if (d.r->lost_rows > 0)
+            say(&v, false,
+                "%" PRIu64 " snapshot%s could not be stored: figures made anew lack them",
+                d.r->lost_rows, d.r->lost_rows == 1 ? "" : "s");
         say_agents(&v, &d);
         say_whole(&v, &d, source);
     }

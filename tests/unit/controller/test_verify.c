@@ -192,6 +192,7 @@ START_TEST(test_what_is_said_is_compared)
         {"UPDATE run SET exit_code = 4", "the verdict was valid, exit code 4"},
         {"UPDATE run SET totals = replace(totals, '\"sent\":', '\"sent\":1')",
          "that were reported"},
+        {"UPDATE run SET lost_rows = 2", "2 snapshots could not be stored"},
         {"UPDATE run SET plan_id = '0123456789abcdef'", "the plan is the one with the id"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
