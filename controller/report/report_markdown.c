@@ -8,6 +8,8 @@
 #include "controller/report/foreign.h"
 #include "controller/report/report.h"
 #include "controller/report/slices.h"
+#include "controller/report/timeline.h"
+#include "controller/run/confidence.h"
 
 /*
  * GitHub-flavoured Markdown for a comment or a job's summary: what a reviewer wants to know, not
@@ -103,6 +105,9 @@ static void latency(FILE *out, const struct result *r)
     bool one = result_one_clock(r), marked = false;
     struct hist *h[2] = {figures_main_hist(r, r->total), snapshot_hist(r->total, HIST_UNCORRECTED)};
     struct figures f[2] = {figures_of(h[0]), figures_of(h[1])};
+    struct confidence_run *trust[2] = {
+        confidence_new(r->blocks, one ? BLOCKS_UNCORRECTED : BLOCKS_CORRECTED),
+        confidence_new(r->blocks, BLOCKS_UNCORRECTED)};
     fputs(one ? "| Latency | from the send |\n|---|--:|\n"
               : "| Latency | corrected (from the due time) | uncorrected (from the send) |\n"
                 "|---|--:|--:|\n",
@@ -112,14 +117,19 @@ static void latency(FILE *out, const struct result *r)
     for (size_t i = 0; i < FIGURES_PERCENTILES; i++) {
         char label[16];
         snprintf(label, sizeof label, "%s %%", figures_percentiles[i].key);
-        latency_row(out, label, f, !one, (uint64_t[]){f[0].at[i], f[1].at[i]},
-                    (bool[]){f[0].supported[i], f[1].supported[i]});
-        marked = marked || (f[0].count > 0 && !f[0].supported[i]);
+        bool supported[2];
+        for (size_t k = 0; k < 2; k++)
+            supported[k] = confidence_at(trust[k], h[k], figures_percentiles[i].p).supported;
+        latency_row(out, label, f, !one, (uint64_t[]){f[0].at[i], f[1].at[i]}, supported);
+        marked = marked || (f[0].count > 0 && !supported[0]) ||
+                 (!one && f[1].count > 0 && !supported[1]);
     }
     latency_row(out, "max", f, !one, (uint64_t[]){f[0].max, f[1].max}, yes);
     fputs(marked ? "\n&#126; too few samples to rely on\n\n" : "\n", out);
-    hist_free(h[0]);
-    hist_free(h[1]);
+    for (size_t k = 0; k < 2; k++) {
+        confidence_free(trust[k]);
+        hist_free(h[k]);
+    }
 }
 
 static void counts(FILE *out, const struct result *r)
@@ -247,26 +257,18 @@ static void agents(FILE *out, const struct result *r)
 
 static void worst(FILE *out, const struct result *r)
 {
-    bool one = result_one_clock(r);
-    const struct result_interval *at = NULL;
-    uint64_t worst_ns = 0;
     char text[UNITS_TEXT], max[UNITS_TEXT];
-    for (size_t i = 0; i < r->n_intervals; i++) {
-        const struct result_interval *row = &r->intervals[i];
-        const struct result_latency *l = one ? &row->uncorrected : &row->corrected;
-        if (l->count > 0 && l->p99 > worst_ns) {
-            worst_ns = l->p99;
-            at = row;
-        }
-    }
-    if (at == NULL || r->n_intervals < 2)
+    struct timeline t = timeline_of(r);
+    if (t.p99_max == 0 || t.rows < 2)
         return;
-    units_format_latency(one ? at->uncorrected.max : at->corrected.max, max);
+    const struct result_interval *at = &r->intervals[t.worst];
+    units_format_latency(timeline_latency(r, at)->max, max);
     fprintf(out,
             "Worst interval: %.1f s to %.1f s, 99 %% %s, max %s, %" PRIu64
             " error%s, backlog %" PRIu64 "\n\n",
             (double)at->from_ns / 1e9, (double)at->to_ns / 1e9,
-            units_format_latency(worst_ns, text), max, at->errors, plural(at->errors), at->backlog);
+            units_format_latency(t.p99_max, text), max, at->errors, plural(at->errors),
+            at->backlog);
 }
 
 static void stalls(FILE *out, const struct result *r)

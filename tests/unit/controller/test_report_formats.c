@@ -14,6 +14,7 @@
 #include "controller/run/verdict.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/hlog_reader.h"
+#include "tests/lib/latency_model.h"
 #include "tests/lib/process.h"
 #include "tests/lib/report_fixture.h"
 
@@ -369,6 +370,31 @@ START_TEST(test_markdown_one_clock)
 }
 END_TEST
 
+/* Enough samples, but of a few stops: the mark is the text's, by the design effect. */
+START_TEST(test_markdown_of_bursts)
+{
+    uint64_t rng = 7;
+    struct plan plan;
+    struct latency_run *run = latency_run_new(60);
+    latency_run_make(run, &latency_models[2], &rng);
+    plan_defaults(&plan);
+    struct result *r = latency_run_result(run, &plan);
+    plan.rate = (struct rate){LATENCY_MODEL_RATE, 1};
+    struct hist *h = series_hist(snapshot_series(r->total, 0, ""), HIST_CORRECTED);
+    ck_assert_int_eq(hist_add(h, run->whole), ERR_OK);
+    ck_assert(result_supports(99.9, hist_count(h)));
+    char *text = report_render(&report_markdown, r, false, false);
+    char *row = strstr(text, "| 99.9 % |");
+    ck_assert_msg(row != NULL, "%s", text);
+    *strchr(row, '\n') = '\0';
+    ck_assert_msg(strstr(row, "&#126;") != NULL, "%s", row);
+    free(text);
+    result_free(r);
+    plan_clear(&plan);
+    latency_run_free(run);
+}
+END_TEST
+
 /* --- all ------------------------------------------------------------------------------------ */
 
 static const struct report_format *const formats[] = {
@@ -411,6 +437,7 @@ int main(void)
     tcase_add_loop_test(t, test_junit_verdicts, 0, STATUS_COUNT);
     tcase_add_test(t, test_markdown);
     tcase_add_test(t, test_markdown_one_clock);
+    tcase_add_test(t, test_markdown_of_bursts);
     tcase_add_loop_test(t, test_any, 0, sizeof formats / sizeof formats[0]);
     suite_add_tcase(s, t);
     return check_main(s);
