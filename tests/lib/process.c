@@ -42,6 +42,21 @@ static void redirect(const char *path, int fd)
     close(file);
 }
 
+/* Ours, with data_path. Made before the fork: malloc's locks may be held by another thread then,
+ * and nobody in the child would ever let go of them. */
+static char **make_environment(struct process *p)
+{
+    size_t n = 0;
+    while (environ[n] != NULL)
+        n++;
+    char **env = mem_calloc(n + 2, sizeof *env);
+    memcpy(env, environ, n * sizeof *env);
+    snprintf(p->data_env, sizeof p->data_env, "XDG_DATA_HOME=%s", p->data_path);
+    if (p->data_path[0] != '\0')
+        env[n] = p->data_env; /* there is no other */
+    return env;
+}
+
 void process_start(struct process *p, const char *program, const char *const *args)
 {
     char path[512];
@@ -64,6 +79,7 @@ void process_start(struct process *p, const char *program, const char *const *ar
     close(b);
     if (strcmp(program, "hammer-ctl") == 0 && getenv("XDG_DATA_HOME") == NULL)
         folder_make(p->data_path); /* the user's own history is not for tests */
+    char **env = make_environment(p);
     pid_t parent = getpid();
     p->pid = fork();
     ck_assert_int_ge(p->pid, 0);
@@ -71,14 +87,13 @@ void process_start(struct process *p, const char *program, const char *const *ar
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(126);
-        if (p->data_path[0] != '\0')
-            setenv("XDG_DATA_HOME", p->data_path, 1);
         redirect("/dev/null", STDIN_FILENO);
         redirect(p->out_path, STDOUT_FILENO);
         redirect(p->err_path, STDERR_FILENO);
-        execv(path, argv);
+        execve(path, argv, env);
         _exit(127);
     }
+    mem_free(env);
     p->running = true;
 }
 

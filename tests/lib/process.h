@@ -24,7 +24,8 @@ struct process {
     int code; /* exit code, or 128 + signal */
     char out_path[64], err_path[64];
     char data_path[64]; /* hammer-ctl's XDG_DATA_HOME, where the test has set none; else "" */
-    char *out, *err;    /* filled by process_wait; owned */
+    char data_env[96];
+    char *out, *err; /* filled by process_wait; owned */
 };
 
 /* Starts `TEST_BIN_DIR/program`, or an absolute path, with the arguments (NULL ends them). stdout
