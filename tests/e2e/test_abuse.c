@@ -154,14 +154,14 @@ START_TEST(test_run_is_not_disturbed)
 {
     struct process p;
     struct raw_control slow;
-    start_run(&p, "300", "2");
+    start_run(&p, "300", "4");
     raw_dial(&slow, agent.address);
     raw_send_bytes(&slow, "\0\0\x10", 3); /* three bytes of four, and then nothing */
-    wait_ms(600);
+    wait_logged("preparing run");
     throw_garbage();
     be_a_stranger(&p);
     ck_assert(process_alive(&p));
-    expect_whole(&p, 600);
+    expect_whole(&p, 1200);
     raw_close(&slow);
 }
 END_TEST
