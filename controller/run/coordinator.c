@@ -62,6 +62,12 @@ void coord_note(struct coordinator *c, const char *fmt, ...)
     emit(c, COORD_NOTE, text);
 }
 
+void coord_record(struct coordinator *c)
+{
+    c->unrecorded = false;
+    emit(c, COORD_RECORD, NULL);
+}
+
 /* --- how a run ends --------------------------------------------------------------------------- */
 
 static void finish(struct coordinator *c, enum coord_outcome outcome)
@@ -123,9 +129,9 @@ static size_t present(const struct coordinator *c)
     return c->n - c->in_state[COORD_REFUSED] - c->in_state[COORD_LOST];
 }
 
-/* One agent less: --on-agent-loss decides what becomes of the others. */
-static void lost(struct coordinator *c, size_t i, uint64_t now_ns, const char *why)
+void coord_lost(struct coordinator *c, size_t i, uint64_t now_ns, const char *why)
 {
+    bool its_own = c->agents[i].info.taken_over_from == UINT64_MAX;
     if (c->cfg.patience.on_loss == COORD_LOSS_ABORT || !begun(c, now_ns) || c->stopping) {
         coord_spoil(c, now_ns, "agent %s: %s", coord_address(c, i), why);
         return;
@@ -134,7 +140,8 @@ static void lost(struct coordinator *c, size_t i, uint64_t now_ns, const char *w
         snprintf(c->reason, sizeof c->reason, "agent %s: %.300s", coord_address(c, i), why);
     c->damaged = true;
     coord_note(c, "agent %s: %s; the others go on", coord_address(c, i), why);
-    c->reshare_wanted = c->cfg.patience.on_loss == COORD_LOSS_REDISTRIBUTE;
+    if (c->cfg.patience.on_loss == COORD_LOSS_REDISTRIBUTE && its_own)
+        c->reshare_wanted = true;
 }
 
 void coord_fail(struct coordinator *c, size_t i, enum coord_agent_state to, uint64_t now_ns,
@@ -152,13 +159,15 @@ void coord_fail(struct coordinator *c, size_t i, enum coord_agent_state to, uint
     a->load_ns = clock_add(now_ns, clock_add(c->cfg.patience.lease_ns, COORD_LOST_NS));
     if (a->closed || now_ns >= a->silence_ns)
         a->load_ns = now_ns;
-    bool keeps = to == COORD_LOST && a->info.state >= COORD_ARMED && !a->closed;
+    bool has_run = a->info.state >= COORD_ARMED || (c->resumed && a->info.uncollected);
+    bool keeps = to == COORD_LOST && has_run && !a->closed;
     coord_move(a, to);
+    c->unrecorded = true;
     if (keeps && begun(c, now_ns))
         coord_salvage(c, i, now_ns);
     else
         coord_release(c, i);
-    lost(c, i, now_ns, a->info.problem);
+    coord_lost(c, i, now_ns, a->info.problem);
 }
 
 void coord_not_there(struct coordinator *c, size_t i, enum coord_agent_state to, uint64_t now_ns,
@@ -199,7 +208,7 @@ void coord_ended_early(struct coordinator *c, size_t i, uint64_t now_ns, uint32_
     if (end_reason == END_STOPPED) /* somebody stops the run, not this agent alone */
         coord_spoil(c, now_ns, "agent %s %s", coord_address(c, i), why);
     else
-        lost(c, i, now_ns, why);
+        coord_lost(c, i, now_ns, why);
 }
 
 static void interrupt(struct coordinator *c, uint64_t now_ns)
@@ -339,12 +348,14 @@ static void after_arm(struct coordinator *c, uint64_t now_ns)
 /* Lost agents that may still give their results get a last moment for it. */
 static bool salvaging(struct coordinator *c, uint64_t now_ns)
 {
+    uint64_t least_ns = clock_add(now_ns, COORD_SALVAGE_NS);
     if (c->over_ns == NS_NEVER)
-        c->over_ns = clock_add(now_ns, COORD_SALVAGE_NS);
+        c->over_ns = least_ns > c->salvage_ns ? least_ns : c->salvage_ns;
     if (c->interrupted || now_ns >= c->over_ns)
         return false;
     for (size_t i = 0; i < c->n; i++)
-        if (c->agents[i].salvage)
+        if (c->agents[i].salvage && /* and it will be or is being reached before that */
+            (c->agents[i].redial_ns == NS_NEVER || c->agents[i].redial_ns < c->over_ns))
             return true;
     return false;
 }
@@ -447,6 +458,8 @@ void coordinator_step(struct coordinator *c, const struct coord_event *ev)
     advance(c, ev->now_ns);
     coord_tick(c, ev->now_ns);
     advance(c, ev->now_ns);
+    if (c->unrecorded && c->phase == PHASE_RUN)
+        coord_record(c);
     coord_dial_waiting(c, ev->now_ns);
     coord_settle(c);
 }
@@ -540,11 +553,6 @@ const struct coord_agent_info *coordinator_agent(const struct coordinator *c, si
 const struct plan *coordinator_plan(const struct coordinator *c)
 {
     return &c->plan;
-}
-
-const uint8_t *coordinator_epoch(const struct coordinator *c, size_t i)
-{
-    return c->agents[i].epoch;
 }
 
 uint64_t coordinator_t0(const struct coordinator *c)

@@ -73,6 +73,7 @@ enum coord_action_kind {
     COORD_REQUESTS,    /* agent, msg->requests: in order, but some may be missing */
     COORD_NOTE,        /* text: for the user's eyes (stderr) */
     COORD_ALL_RUNNING, /* every agent has started */
+    COORD_RECORD,      /* what coordinator_record tells is to be kept before anything else leaves */
     COORD_FINISHED     /* last action; see coordinator_outcome */
 };
 
@@ -117,6 +118,10 @@ struct coord_resume_agent {
     uint64_t last_seq; /* of the snapshots that are there */
     uint64_t started_ns, ended_ns;
     uint32_t end_reason;
+    uint64_t lost_after_ns;   /* from the start of the run, at least 1; 0 = it was not lost */
+    uint64_t taken_over_from; /* others own its share from that index on; 0 = it is its own */
+    uint64_t reshare_command; /* of the RESHARE that it has not answered, 0 = none */
+    struct plan_part reshare; /* what that asks for: total, first, weight */
 };
 
 /* Nothing is prepared or armed: the agents are taken back where they are, and what they have kept
@@ -200,8 +205,10 @@ size_t coordinator_agents(const struct coordinator *c);
 const struct coord_agent_info *coordinator_agent(const struct coordinator *c, size_t i);
 /* The plan with the rate that the agents that take part have together; the caller's otherwise. */
 const struct plan *coordinator_plan(const struct coordinator *c);
-/* Random per agent start, as it said it; for the journal. */
-const uint8_t *coordinator_epoch(const struct coordinator *c, size_t i);
+/* What another hammer-ctl would have to know of the agents, one for each of the inventory; from the
+ * first ARM on. What snapshots and FINAL tell (over, last_seq, started_ns, ended_ns, end_reason) is
+ * left as it is. */
+void coordinator_record(const struct coordinator *c, struct coord_resume_agent *agents);
 /* Start instant on the controller's clock, 0 before arming. */
 uint64_t coordinator_t0(const struct coordinator *c);
 const char *coord_state_name(enum coord_agent_state s);

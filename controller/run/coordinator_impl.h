@@ -125,9 +125,11 @@ struct coordinator {
     bool all_running; /* said once */
     bool resumed;     /* another hammer-ctl began the run */
     bool reshare_wanted;
+    bool unrecorded;       /* COORD_RECORD is to be said */
     uint64_t reshare_from; /* index of the last redistribution */
     uint32_t reshares;     /* how many there were */
     uint64_t over_ns;      /* all agents were over, NS_NEVER = not yet */
+    uint64_t salvage_ns;   /* until then results of lost agents are waited for in any case */
     char run_hex[2 * MSG_ID_LEN + 1];
     bool stopping, interrupted, aborted, damaged;
     enum coord_outcome outcome;
@@ -150,6 +152,9 @@ void coord_spoil(struct coordinator *c, uint64_t now_ns, const char *fmt, ...) P
 void coord_note(struct coordinator *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* When agents that started at t0 have ended by themselves. */
 uint64_t coord_planned_end(const struct coordinator *c);
+/* One agent less, for that reason: --on-agent-loss decides what becomes of the others. */
+void coord_lost(struct coordinator *c, size_t i, uint64_t now_ns, const char *why);
+void coord_record(struct coordinator *c);
 /* As the user typed it. */
 const char *coord_address(const struct coordinator *c, size_t i);
 bool coord_terminal(const struct coord_agent *a);
@@ -234,7 +239,8 @@ void coord_release(struct coordinator *c, size_t i);
 
 /* The agents as another hammer-ctl left them. */
 void coord_resume(struct coordinator *c, const struct coord_resume *r);
-/* COORD_EV_BEGIN: those whose FINAL is there and was not the planned one. */
+/* COORD_EV_BEGIN: those whose FINAL is there and was not the planned one, and those that are lost.
+ */
 void coord_resume_begin(struct coordinator *c, uint64_t now_ns);
 void coord_welcome_back(struct coordinator *c, size_t i, const struct coord_event *ev);
 /* The run is being stopped while the agent is not yet back: no longer waited for than that. */
@@ -246,6 +252,9 @@ void coord_stop_absent(struct coordinator *c, size_t i, uint64_t now_ns, uint64_
 /* An agent's part of the schedule is to go to the others; done as soon as none of them is late. */
 void coord_reshare(struct coordinator *c, uint64_t now_ns);
 void coord_reshare_repeat(struct coordinator *c, size_t i, uint64_t now_ns);
+/* Nobody knows whether the agent has got it from the hammer-ctl before: said again, the command is
+ * the same. */
+void coord_reshare_again(struct coordinator *c, size_t i, uint64_t now_ns);
 void coord_reshared(struct coordinator *c, size_t i, const struct coord_event *ev);
 
 /* --- coordinator_timer.c ------------------------------------------------------------------------

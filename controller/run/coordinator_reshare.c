@@ -69,7 +69,7 @@ void coord_reshare_repeat(struct coordinator *c, size_t i, uint64_t now_ns)
     coord_send(c, i, &m);
 }
 
-static void ask(struct coordinator *c, size_t i, uint32_t total, uint32_t *first, uint64_t now_ns)
+static void assign(struct coordinator *c, size_t i, uint32_t total, uint32_t *first)
 {
     struct coord_agent *a = &c->agents[i];
     a->reshare = a->info.part;
@@ -78,6 +78,23 @@ static void ask(struct coordinator *c, size_t i, uint32_t total, uint32_t *first
     *first += a->reshare.weight;
     a->reshare_command = c->next_command++;
     a->reshare_by_ns = clock_add(c->t0_ns, plan_due_of_index(c->cfg.plan, c->reshare_from));
+}
+
+/* Whoever takes the run over knows what was asked for even if it is us who dies in between. */
+static void ask_all(struct coordinator *c, uint64_t now_ns)
+{
+    coord_record(c);
+    for (size_t i = 0; i < c->n; i++)
+        if (survives(&c->agents[i]))
+            coord_reshare_repeat(c, i, now_ns);
+}
+
+void coord_reshare_again(struct coordinator *c, size_t i, uint64_t now_ns)
+{
+    struct coord_agent *a = &c->agents[i];
+    uint64_t due_ns = clock_add(c->t0_ns, plan_due_of_index(c->cfg.plan, c->reshare_from));
+    uint64_t answer_ns = clock_add(now_ns, COORD_STOP_NS);
+    a->reshare_by_ns = due_ns > answer_ns ? due_ns : answer_ns;
     coord_reshare_repeat(c, i, now_ns);
 }
 
@@ -113,10 +130,11 @@ void coord_reshare(struct coordinator *c, uint64_t now_ns)
     for (size_t i = 0; i < c->n; i++) {
         struct coord_agent_info *info = &c->agents[i].info;
         if (survives(&c->agents[i]))
-            ask(c, i, total, &first, now_ns);
+            assign(c, i, total, &first);
         else if (info->lost_at_ns != 0 && info->taken_over_from == UINT64_MAX)
             info->taken_over_from = index;
     }
+    ask_all(c, now_ns);
     coord_note(c, "from request %" PRIu64 " on the remaining agents send the whole load", index);
 }
 

@@ -10,8 +10,9 @@
  * connection.
  */
 
-static void take_over(struct coord_agent *a, const struct coord_resume_agent *from)
+static void take_over(struct coordinator *c, size_t i, const struct coord_resume_agent *from)
 {
+    struct coord_agent *a = &c->agents[i];
     struct coord_agent_info *info = &a->info;
     snprintf(info->name, sizeof info->name, "%s", from->name);
     snprintf(info->build, sizeof info->build, "%s", from->build);
@@ -26,6 +27,39 @@ static void take_over(struct coord_agent *a, const struct coord_resume_agent *fr
     info->last_seq = a->known_seq = from->last_seq;
     info->end_reason = from->end_reason;
     a->ended_ns = from->ended_ns;
+    a->reshare = from->reshare;
+    a->reshare_command = from->reshare_command;
+    if (from->taken_over_from != 0)
+        info->taken_over_from = from->taken_over_from;
+    if (from->taken_over_from > c->reshare_from) {
+        c->reshare_from = from->taken_over_from;
+        c->reshares++; /* at most so many were at different indices */
+    }
+}
+
+void coordinator_record(const struct coordinator *c, struct coord_resume_agent *agents)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct coord_agent *from = &c->agents[i];
+        const struct coord_agent_info *info = &from->info;
+        struct coord_resume_agent *a = &agents[i];
+        bool lost = info->state == COORD_LOST;
+        a->armed = info->part.weight != 0;
+        a->same_clock = info->same_clock;
+        memcpy(a->name, info->name, sizeof a->name);
+        memcpy(a->build, info->build, sizeof a->build);
+        if (!a->armed || lost)
+            memcpy(a->problem, info->problem, sizeof a->problem);
+        memcpy(a->epoch, from->epoch, MSG_ID_LEN);
+        a->part = info->part;
+        a->offset_ns = info->offset_ns;
+        a->error_ns = info->error_ns;
+        a->at_ns = c->t0_ns + (uint64_t)info->offset_ns;
+        a->lost_after_ns = a->armed && lost ? clock_elapsed(c->t0_ns, info->lost_at_ns) + 1 : 0;
+        a->taken_over_from = info->taken_over_from != UINT64_MAX ? info->taken_over_from : 0;
+        a->reshare_command = from->reshare_command;
+        a->reshare = from->reshare;
+    }
 }
 
 /* In no run does an agent begin at its end: no move leads there. */
@@ -36,6 +70,17 @@ static void place(struct coordinator *c, size_t i, enum coord_agent_state state)
     c->in_state[a->info.state]--;
     c->in_state[state]++;
     a->info.state = state;
+}
+
+/* Not asked for what it kept before its load has ended, whatever it was lost for. */
+static void was_lost(struct coordinator *c, size_t i, const struct coord_resume_agent *from)
+{
+    struct coord_agent *a = &c->agents[i];
+    uint64_t ends_ns = clock_add(c->cfg.patience.lease_ns, COORD_LOST_NS);
+    a->info.lost_at_ns = clock_add(c->t0_ns, from->lost_after_ns - 1);
+    a->load_ns = clock_add(a->info.lost_at_ns, ends_ns);
+    a->info.collected = from->over;
+    place(c, i, COORD_LOST);
 }
 
 void coord_resume(struct coordinator *c, const struct coord_resume *r)
@@ -50,21 +95,32 @@ void coord_resume(struct coordinator *c, const struct coord_resume *r)
     for (size_t i = 0; i < c->n; i++) {
         struct coord_agent *a = &c->agents[i];
         const struct coord_resume_agent *from = &r->agents[i];
-        take_over(a, from);
+        take_over(c, i, from);
         a->closed = !from->armed || from->over; /* was never opened */
         a->info.uncollected = !a->closed;
         coord_began(c, i, from->started_ns);
-        if (!from->armed || from->over)
-            place(c, i, from->armed ? COORD_DONE : COORD_REFUSED);
+        if (!from->armed)
+            place(c, i, COORD_REFUSED);
+        else if (from->lost_after_ns != 0)
+            was_lost(c, i, from);
+        else if (from->over)
+            place(c, i, COORD_DONE);
     }
 }
 
 void coord_resume_begin(struct coordinator *c, uint64_t now_ns)
 {
+    c->salvage_ns = clock_add(now_ns, c->cfg.patience.wait_agents_ns);
     for (size_t i = 0; i < c->n; i++) {
-        const struct coord_agent_info *info = &c->agents[i].info;
-        if (info->state == COORD_DONE && info->end_reason != END_FINISHED)
-            coord_ended_early(c, i, now_ns, info->end_reason);
+        struct coord_agent *a = &c->agents[i];
+        if (a->info.state == COORD_DONE && a->info.end_reason != END_FINISHED) {
+            coord_ended_early(c, i, now_ns, a->info.end_reason);
+        } else if (a->info.state == COORD_LOST) {
+            if (!a->closed)
+                coord_salvage(c, i, now_ns);
+            a->redial_ns = a->load_ns > now_ns ? a->load_ns : now_ns;
+            coord_lost(c, i, now_ns, a->info.problem);
+        }
     }
 }
 
@@ -109,6 +165,10 @@ void coord_welcome_back(struct coordinator *c, size_t i, const struct coord_even
         coord_move(a, COORD_RUNNING);
         a->deadline_ns = c->end_ns > soon_ns ? c->end_ns : soon_ns;
     }
+    if (w->state == AGENT_RUNNING && a->reshare_command != 0)
+        coord_reshare_again(c, i, ev->now_ns);
+    else
+        a->reshare_command = 0;
     if (c->stopping)
         coord_stop(c, i, ev->now_ns, 0, COORD_STOP_NS, "the run is being stopped");
     else if (w->state == AGENT_ENDED)

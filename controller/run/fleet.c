@@ -185,11 +185,21 @@ static void keep_plan(struct fleet *f)
     r->plan = (struct wire_blob){bytes, len};
 }
 
+static void keep_record(struct fleet *f)
+{
+    struct journal_run *r = f->cfg.record;
+    struct errmsg why;
+    if (r == NULL || r->agents == NULL)
+        return;
+    coordinator_record(f->coordinator, r->agents);
+    if (journal_save(f->cfg.journal, r, &why) != ERR_OK)
+        note_journal(f, &why);
+}
+
 /* Before the first ARM leaves: no agent starts in a run that nobody could take over. */
 static void keep_armed(struct fleet *f)
 {
     struct journal_run *r = f->cfg.record;
-    struct errmsg why;
     uint64_t t0_ns = coordinator_t0(f->coordinator);
     if (r == NULL || r->t0_ns != 0)
         return;
@@ -197,23 +207,7 @@ static void keep_armed(struct fleet *f)
     r->t0_ns = t0_ns;
     r->t0_wall_ns = clock_wall_ns() + (t0_ns - clock_mono_ns());
     r->agents = mem_calloc(f->n, sizeof *r->agents);
-    for (size_t i = 0; i < f->n; i++) {
-        const struct coord_agent_info *info = coordinator_agent(f->coordinator, i);
-        struct coord_resume_agent *a = &r->agents[i];
-        a->armed = info->state != COORD_REFUSED && info->state != COORD_LOST;
-        a->same_clock = info->same_clock;
-        memcpy(a->name, info->name, sizeof a->name);
-        memcpy(a->build, info->build, sizeof a->build);
-        if (!a->armed)
-            memcpy(a->problem, info->problem, sizeof a->problem);
-        memcpy(a->epoch, coordinator_epoch(f->coordinator, i), MSG_ID_LEN);
-        a->part = info->part;
-        a->offset_ns = info->offset_ns;
-        a->error_ns = info->error_ns;
-        a->at_ns = t0_ns + (uint64_t)info->offset_ns;
-    }
-    if (journal_save(f->cfg.journal, r, &why) != ERR_OK)
-        note_journal(f, &why);
+    keep_record(f);
 }
 
 /* --- what agents have counted --------------------------------------------------------------- */
@@ -292,6 +286,9 @@ static void on_action(void *arg, const struct coord_action *a)
         break;
     case COORD_ALL_RUNNING:
         break;
+    case COORD_RECORD:
+        keep_record(f);
+        break;
     case COORD_FINISHED:
         f->finished = true;
         loop_stop(f->cfg.loop);
@@ -308,7 +305,8 @@ static void replay_final(struct fleet *f, struct member *m, struct coord_resume_
     a->end_reason = msg->final.reason;
     a->started_ns = msg->final.started_ns;
     a->ended_ns = msg->final.ended_ns;
-    snprintf(a->problem, sizeof a->problem, "%s", msg->final.text);
+    if (a->lost_after_ns == 0)
+        snprintf(a->problem, sizeof a->problem, "%s", msg->final.text);
     msg_sanitise(a->problem);
     do_final(f, m, msg);
 }

@@ -69,6 +69,12 @@ static const struct wire_field members[] = {
     MEMBER(13, WIRE_U64, error_ns, 0),
     MEMBER(14, WIRE_U64, at_ns, 0),
     LATER(15, WIRE_U32, part.max_connections),
+    LATER(16, WIRE_U64, lost_after_ns),
+    LATER(17, WIRE_U64, taken_over_from),
+    LATER(18, WIRE_U64, reshare_command),
+    LATER(19, WIRE_U32, reshare.total),
+    LATER(20, WIRE_U32, reshare.first),
+    LATER(21, WIRE_U32, reshare.weight),
 };
 
 _Static_assert(sizeof(enum coord_on_loss) == sizeof(uint32_t), "it is a field");

@@ -285,6 +285,50 @@ START_TEST(test_one_agent_gone)
 }
 END_TEST
 
+/* Replaced as a whole: another inode. */
+static ino_t record_of(const char *id)
+{
+    char path[200];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/hammer/runs/%s/run", state, id);
+    ck_assert_int_eq(stat(path, &st), 0);
+    return st.st_ino;
+}
+
+/* The hammer-ctl dies as soon as it has written down that the others are to take over: whether they
+ * were told or not, whoever attaches sees to it, and the ledger adds up. */
+START_TEST(test_a_lost_agents_share_is_taken_over_all_the_same)
+{
+    static const char *const more[] = {"--on-agent-loss", "redistribute", NULL};
+    char id[33];
+    struct process p;
+    int code;
+    start_run(&p, "200", "12", more);
+    wait_for_records(id);
+    ino_t before = record_of(id);
+    process_signal(&agents[1].process, SIGKILL);
+    uint64_t until_ns = clock_mono_ns() + 20 * NS_PER_SEC;
+    while (record_of(id) == before && clock_mono_ns() < until_ns)
+        clock_sleep_until(clock_mono_ns() + NS_PER_MS);
+    process_signal(&p, SIGKILL);
+    process_wait(&p, 10000);
+    process_end(&p);
+    json_t *r = attach(id, &code);
+    ck_assert_int_eq(code, 3);
+    report_check_ledger(r);
+    ck_assert_str_eq(report_text_at(r, "agents.1.state"), "lost");
+    ck_assert_int_gt(report_int(r, "agents.1.loss.taken_over_from"), 0);
+    ck_assert_int_lt(report_int(r, "agents.1.loss.last_index"),
+                     report_int(r, "agents.1.loss.taken_over_from"));
+    ck_assert_int_eq(report_int(r, "totals.scheduled") + report_int(r, "agents.1.loss.count"),
+                     2400);
+    must_say(r, "verdict.reasons", "nothing was heard of it"); /* not when the other one came */
+    json_decref(r);
+    agent_stop(&agents[1]);
+    agent_start(&agents[1], NULL);
+}
+END_TEST
+
 START_TEST(test_names)
 {
     char id[33], none[33] = "0";
@@ -513,6 +557,7 @@ int main(void)
     tcase_add_test(t, test_after_the_lease);
     tcase_add_test(t, test_killed_again);
     tcase_add_test(t, test_one_agent_gone);
+    tcase_add_test(t, test_a_lost_agents_share_is_taken_over_all_the_same);
     tcase_add_test(t, test_names);
     tcase_add_test(t, test_secret);
     tcase_add_test(t, test_stop_from_another_machine);

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/sim_journal.h"
 
 #define STEP_LIMIT       2000000
 #define TIME_LIMIT       (300 * NS_PER_SEC) /* of one run, whatever happens in it */
@@ -23,57 +24,37 @@ static void trace(const struct sim_world *w, const char *what, size_t agent, con
                 text);
 }
 
+static void controller_dies(struct sim_world *w)
+{
+    if (w->coordinator == NULL)
+        return;
+    trace(w, "C died", 0, "");
+    sim_journal_leave(w);
+    sim_net_drop_controller(w->net, check_below(&w->rng, 2) == 0);
+    coordinator_free(w->coordinator);
+    w->coordinator = NULL;
+    for (size_t i = 0; i < w->n; i++)
+        w->peers[i].wire = NULL;
+}
+
 static void step(struct sim_world *w, struct coord_event ev)
 {
     if (w->finished || w->coordinator == NULL)
         return;
     ev.now_ns = ev.rx_ns = w->now_ns;
     coordinator_step(w->coordinator, &ev);
-}
-
-/* --- results ---------------------------------------------------------------------------------- */
-
-static struct snapshot *decode(const struct wire_blob *b)
-{
-    struct snapshot *s;
-    CHECK_MUST(snapshot_decode(b->data, b->len, &s) == ERR_OK);
-    return s;
-}
-
-static void do_snapshot(struct sim_world *w, struct sim_peer *p, const struct msg_snapshot *m)
-{
-    struct errmsg msg = {{0}};
-    p->seq++;
-    CHECK_MUST(m->seq == p->seq && !p->final && !p->closed);
-    struct snapshot *s = decode(&m->data);
-    if (merge_add(w->merge, p->number, s, &msg) != ERR_OK)
-        ck_abort_msg("agent %zu: %s", p->number, msg.text);
-    snapshot_free(s);
-}
-
-/* What is told in the end is what happened, and what was told before adds up to it. */
-static void do_final(struct sim_world *w, struct sim_peer *p, const struct msg_final *m)
-{
-    struct errmsg msg = {{0}};
-    ck_assert(!p->final && !p->closed);
-    ck_assert_uint_eq(m->last_seq, p->seq);
-    p->final = true;
-    struct snapshot *s = decode(&m->data);
-    struct counters c = snapshot_counters(s);
-    ck_assert_msg(counters_check(&c, &msg) == ERR_OK, "%s", msg.text);
-    ck_assert(p->dead || c.sent == sim_agent_sent(p->agent));
-    if (merge_final(w->merge, p->number, s, &msg) != ERR_OK)
-        ck_abort_msg("agent %zu: %s", p->number, msg.text);
-    snapshot_free(s);
+    if (w->dying)
+        controller_dies(w);
+    w->dying = false;
 }
 
 /* To whoever speaks with the agent beside the coordinator: HALT's sender, or a heir. */
 static void by_hand(struct sim_peer *p, const struct msg *m)
 {
     if (m->type == MSG_SNAPSHOT)
-        do_snapshot(p->world, p, &m->snapshot);
+        sim_journal_snapshot(p->world, p, &m->snapshot);
     else if (m->type == MSG_FINAL)
-        do_final(p->world, p, &m->final);
+        sim_journal_final(p->world, p, &m->final);
     else
         p->by_hand = *m;
 }
@@ -179,6 +160,8 @@ static void on_action(void *arg, const struct coord_action *a)
     struct sim_world *w = arg;
     struct sim_peer *p = a->agent < w->n ? &w->peers[a->agent] : NULL;
     CHECK_MUST(!w->finished);
+    if (w->dying) /* nothing of the rest of this step happens */
+        return;
     switch (a->kind) {
     case COORD_DIAL:
         trace(w, "C dial", a->agent, "");
@@ -186,6 +169,8 @@ static void on_action(void *arg, const struct coord_action *a)
         break;
     case COORD_SEND:
         trace(w, "C>", a->agent, msg_type_name(a->msg->type));
+        if (a->msg->type == MSG_ARM && !w->recorded)
+            sim_journal_record(w);
         CHECK_MUST(!p->closed && p->wire != NULL);
         (void)sim_net_send(p->wire, SIM_TO_AGENT, a->msg);
         break;
@@ -194,11 +179,11 @@ static void on_action(void *arg, const struct coord_action *a)
         do_close(w, p);
         break;
     case COORD_SNAPSHOT:
-        do_snapshot(w, p, &a->msg->snapshot);
+        sim_journal_snapshot(w, p, &a->msg->snapshot);
         break;
     case COORD_FINAL:
         trace(w, "C final", a->agent, a->msg->final.text);
-        do_final(w, p, &a->msg->final);
+        sim_journal_final(w, p, &a->msg->final);
         break;
     case COORD_NOTE:
         trace(w, "C note", 0, a->text);
@@ -206,6 +191,9 @@ static void on_action(void *arg, const struct coord_action *a)
     case COORD_REQUESTS:
         break;
     case COORD_ALL_RUNNING:
+        break;
+    case COORD_RECORD:
+        sim_journal_record(w);
         break;
     case COORD_FINISHED:
         trace(w, "C over", 0, coordinator_reason(w->coordinator));
@@ -290,39 +278,6 @@ static void stun(struct sim_world *w, bool on)
     if (!on && check_below(&w->rng, 2) == 0)
         step(w, (struct coord_event){.kind = COORD_EV_TICK});
     sim_net_freeze_controller(w->net, on);
-}
-
-/* What its journal knows. */
-static void write_journal(struct sim_world *w)
-{
-    w->left_t0_ns = coordinator_t0(w->coordinator);
-    for (size_t i = 0; i < w->n; i++) {
-        const struct coord_agent_info *info = coordinator_agent(w->coordinator, i);
-        struct coord_resume_agent *r = &w->left[i];
-        *r = (struct coord_resume_agent){.armed = info->at_ns != 0,
-                                         .over = w->peers[i].final,
-                                         .same_clock = info->same_clock,
-                                         .part = info->part,
-                                         .offset_ns = info->offset_ns,
-                                         .error_ns = info->error_ns,
-                                         .at_ns = info->at_ns,
-                                         .last_seq = w->peers[i].seq,
-                                         .started_ns = info->started_ns,
-                                         .end_reason = info->end_reason};
-        memcpy(r->epoch, coordinator_epoch(w->coordinator, i), MSG_ID_LEN);
-    }
-}
-
-static void controller_dies(struct sim_world *w)
-{
-    if (w->coordinator == NULL)
-        return;
-    write_journal(w);
-    sim_net_drop_controller(w->net, check_below(&w->rng, 2) == 0);
-    coordinator_free(w->coordinator);
-    w->coordinator = NULL;
-    for (size_t i = 0; i < w->n; i++)
-        w->peers[i].wire = NULL;
 }
 
 static const char *const fault_names[SIM_FAULT_KINDS] = {
@@ -490,7 +445,7 @@ void sim_world_init(struct sim_world *w, uint64_t seed)
 static void bring_up(struct sim_world *w)
 {
     struct errmsg msg = {{0}};
-    w->finished = false;
+    w->finished = w->recorded = false;
     w->coord.inventory = &w->inventory;
     w->coord.plan = &w->plan;
     w->coord.emit = on_action;
@@ -543,6 +498,7 @@ void sim_world_start(struct sim_world *w)
 
 static void drop_coordinator(struct sim_world *w)
 {
+    sim_journal_clear(w);
     coordinator_free(w->coordinator);
     merge_free(w->merge);
     mem_free(w->count);
@@ -563,8 +519,9 @@ void sim_world_again(struct sim_world *w)
 
 void sim_world_attach(struct sim_world *w)
 {
-    struct coord_resume r = {.t0_ns = w->left_t0_ns, .first_command = 1000000, .agents = w->left};
+    struct coord_resume r = {.t0_ns = w->left_t0_ns, .first_command = w->now_ns, .agents = w->left};
     ck_assert(w->coordinator == NULL);
+    sim_journal_replay(w);
     w->coord.resume = &r;
     bring_up(w);
     w->coord.resume = NULL;

@@ -60,6 +60,13 @@ struct sim_peer {
     struct msg by_hand; /* last answer outside the coordinator\'s connections; no blobs */
 };
 
+/* Of the controller's journal. */
+struct sim_record {
+    size_t agent;
+    bool final;
+    struct wire_blob data; /* owned */
+};
+
 struct sim_world {
     /* Set before sim_world_start. */
     uint64_t rng;
@@ -83,6 +90,11 @@ struct sim_world {
     uint64_t sent;       /* to the target */
     uint64_t left_t0_ns; /* by a dead controller, and the rest of its journal */
     struct coord_resume_agent left[SIM_NET_MAX];
+    struct sim_record *records;
+    size_t n_records;
+    bool recorded;    /* the coordinator has told what is in `left` */
+    unsigned dies_at; /* at that COORD_RECORD, before anything else leaves; 0 = it does not */
+    bool dying;
     bool stunned, finished;
     bool trace; /* each event to stderr: HAMMER_SIM_TRACE */
 };

@@ -204,8 +204,8 @@ static void on_action(void *arg, const struct coord_action *a)
         p->final = true;
         break;
     case COORD_REQUESTS:
+    case COORD_RECORD:
     case COORD_NOTE:
-        ck_assert(a->kind == COORD_REQUESTS || a->text[0] != '\0');
         break;
     case COORD_ALL_RUNNING:
         ck_assert(!w->all_running);

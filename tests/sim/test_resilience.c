@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "controller/run/result_agents.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/sim_world.h"
 
@@ -88,6 +89,26 @@ static void check_redistributed(const struct sim_world *w)
                          w->count[k], from);
 }
 
+/* Every request of the schedule is somebody's: counted by an agent, or missing with a lost one. */
+static void check_ledger(const struct sim_world *w, struct result *r)
+{
+    uint64_t sum = 0;
+    bool to_the_end = false;
+    r->plan = &w->plan;
+    result_agents_fill(r, w->coordinator);
+    for (size_t i = 0; i < w->n; i++) {
+        const struct coord_agent_info *info = info_of(w, i);
+        const struct loss *l = &r->agents[i].loss;
+        bool over = info->state == COORD_DONE && info->end_reason == END_FINISHED;
+        to_the_end = to_the_end || over;
+        if (!over && !l->any && info->part.weight != 0)
+            return; /* stopped with the others */
+        sum += snapshot_counters(r->agents[i].total).scheduled + l->count - l->overlap;
+    }
+    if (to_the_end)
+        ck_assert_uint_eq(sum, w->requests);
+}
+
 /* Withdrawn before the start: nothing was sent, but by an agent that could not be told any more. */
 static void check_withdrawn(const struct sim_world *w)
 {
@@ -122,6 +143,8 @@ static void check_always(const struct sim_world *w)
         check_withdrawn(w);
     if (w->coord.patience.on_loss == COORD_LOSS_REDISTRIBUTE && o == COORD_PARTIAL)
         check_redistributed(w);
+    if (o == COORD_PARTIAL)
+        check_ledger(w, r);
     result_free(r);
 }
 
@@ -326,6 +349,52 @@ static void story_attach(struct sim_world *w)
                       coordinator_reason(w->coordinator));
 }
 
+static void attach_after(struct sim_world *w, uint64_t after_ns)
+{
+    sim_world_play(w, w->now_ns + after_ns);
+    sim_world_attach(w);
+}
+
+/* An agent is lost, and then the controller, before the others took over, after that or while they
+ * are about to: whoever attaches knows of the loss and goes on from there. */
+static void story_bereft(struct sim_world *w)
+{
+    static const enum sim_fault_kind kinds[] = {SIM_CUT,     SIM_PARTITION, SIM_FREEZE,
+                                                SIM_RESTART, SIM_KILL,      SIM_VANISH};
+    w->n = between(w, 2, 5);
+    size_t victim = check_below(&w->rng, w->n);
+    w->coord.patience.lease_ns = between(w, 5, 10) * NS_PER_SEC;
+    w->coord.patience.on_loss = (enum coord_on_loss)between(w, 1, 2);
+    w->plan.rate = (struct rate){between(w, 20, 100), 1};
+    w->plan.duration_ns = noticed_within(w) + between(w, 15, 40) * NS_PER_SEC;
+    add_fault(w, kinds[between(w, 0, 5)], victim, between(w, 0, 3 * NS_PER_SEC),
+              noticed_within(w) + between(w, 0, 10 * NS_PER_SEC));
+    if (one_in(w, 2))
+        w->dies_at = (unsigned)between(w, 2, 3); /* 1 is before ARM */
+    else
+        add_fault(w, SIM_CONTROLLER_DIES, 0, between(w, 0, w->plan.duration_ns - 5 * NS_PER_SEC),
+                  0);
+    sim_world_start(w);
+    for (unsigned deaths = 0; !w->finished; deaths++) {
+        while (w->coordinator != NULL && !w->finished)
+            sim_world_play(w, w->now_ns + 50 * NS_PER_MS);
+        if (w->finished)
+            break;
+        attach_after(w, between(w, 0, NS_PER_SEC));
+        if (deaths == 0 && one_in(w, 2))
+            w->dies_at = (unsigned)between(w, 1, 2);
+    }
+    sim_world_play(w, NS_NEVER);
+    check_always(w);
+    ck_assert_int_eq(coordinator_outcome(w->coordinator), COORD_PARTIAL);
+    ck_assert(info_of(w, victim)->lost_at_ns != 0);
+    check_survivors(w, victim);
+    uint64_t far_ns = coordinator_t0(w->coordinator) + w->plan.duration_ns - noticed_within(w);
+    bool too_near = info_of(w, victim)->lost_at_ns > far_ns;
+    if (w->coord.patience.on_loss == COORD_LOSS_REDISTRIBUTE)
+        ck_assert(too_near || info_of(w, victim)->taken_over_from != UINT64_MAX);
+}
+
 /* Whoever has the owner's id gets all that was not acknowledged, and the totals are exact. */
 static void story_heir(struct sim_world *w)
 {
@@ -383,10 +452,11 @@ static void story_any(struct sim_world *w)
     play_out(w);
 }
 
-static void (*const stories[])(struct sim_world *) = {
-    story_short, story_lossy, story_loss, story_any, story_heir, story_force, story_attach};
-static const char *const story_names[] = {"short", "lossy", "loss",  "any",
-                                          "heir",  "force", "attach"};
+static void (*const stories[])(struct sim_world *) = {story_short,  story_lossy, story_loss,
+                                                      story_any,    story_heir,  story_force,
+                                                      story_attach, story_bereft};
+static const char *const story_names[] = {"short", "lossy", "loss",   "any",
+                                          "heir",  "force", "attach", "bereft"};
 #define STORIES ((int)(sizeof stories / sizeof stories[0]))
 
 /* What each case plays, shared with its process: what is left there has failed. */

@@ -22,7 +22,8 @@ struct rig {
     unsigned dials[AGENTS], snapshots[AGENTS], finals[AGENTS], byes[AGENTS], closes[AGENTS];
     uint64_t hello_seq[AGENTS]; /* ack_seq of the last HELLO */
     bool forced, prepared, finished;
-    unsigned stops[AGENTS];
+    unsigned stops[AGENTS], reshares[AGENTS];
+    struct msg_reshare reshare;
     bool pinged[AGENTS], silent;
     enum agent_state says[AGENTS]; /* in PONG */
 };
@@ -38,6 +39,9 @@ static void on_send(struct rig *r, size_t i, const struct msg *m)
     }
     r->prepared = r->prepared || m->type == MSG_PREPARE;
     r->stops[i] += m->type == MSG_STOP;
+    r->reshares[i] += m->type == MSG_RESHARE;
+    if (m->type == MSG_RESHARE)
+        r->reshare = m->reshare;
     r->byes[i] += m->type == MSG_BYE;
     r->pinged[i] = r->pinged[i] || m->type == MSG_PING;
 }
@@ -450,6 +454,86 @@ START_TEST(test_results_do_not_keep)
 }
 END_TEST
 
+/* --- lost before ---------------------------------------------------------------------------- */
+
+static void lost_before(void)
+{
+    rig.agents[1].lost_after_ns = 2 * NS_PER_SEC + 1;
+    snprintf(rig.agents[1].problem, sizeof rig.agents[1].problem, "gone");
+}
+
+/* Since when and why it is lost is known; what it kept is asked for once its load has ended. */
+START_TEST(test_lost_before)
+{
+    lost_before();
+    begin();
+    const struct coord_agent_info *info = coordinator_agent(rig.c, 1);
+    ck_assert_int_eq(info->state, COORD_LOST);
+    ck_assert_uint_eq(info->lost_at_ns, T0 + 2 * NS_PER_SEC);
+    ck_assert_str_eq(info->problem, "gone");
+    greet_in(0, AGENT_RUNNING);
+    ck_assert_uint_eq(rig.dials[1], 0);
+    wait_until(T0 + 7 * NS_PER_SEC);
+    ck_assert_uint_gt(rig.dials[1], 0);
+    greet_in(1, AGENT_ENDED);
+    final(1, 2, END_LEASE);
+    ck_assert(info->collected && !info->uncollected);
+    final(0, 2, END_FINISHED);
+    check_outcome(COORD_PARTIAL);
+}
+END_TEST
+
+/* It was lost and stopped and its results were had: nobody has stopped the run. */
+START_TEST(test_collected_before)
+{
+    lost_before();
+    rig.agents[1].over = true;
+    rig.agents[1].end_reason = END_STOPPED;
+    begin();
+    greet_in(0, AGENT_RUNNING);
+    ck_assert_int_eq(state_of(0), COORD_RUNNING);
+    wait_until(rig.now_ns + 2 * NS_PER_SEC);
+    ck_assert_uint_eq(rig.dials[1] + rig.stops[0], 0);
+    ck_assert(coordinator_agent(rig.c, 1)->collected);
+    ck_assert(!coordinator_agent(rig.c, 1)->uncollected);
+    final(0, 2, END_FINISHED);
+    check_outcome(COORD_PARTIAL);
+}
+END_TEST
+
+/* Told by the one before or not: it is told again, by the same command, and not shared out anew. */
+START_TEST(test_taken_over_before)
+{
+    rig.patience.on_loss = COORD_LOSS_REDISTRIBUTE;
+    lost_before();
+    rig.agents[1].taken_over_from = 700;
+    rig.agents[0].reshare_command = 42;
+    rig.agents[0].reshare = (struct plan_part){.total = 1, .first = 0, .weight = 1};
+    begin();
+    greet_in(0, AGENT_RUNNING);
+    wait_until(rig.now_ns + 600 * NS_PER_MS);
+    ck_assert_uint_ge(rig.reshares[0], 2);
+    ck_assert_uint_eq(rig.reshare.command, 42);
+    ck_assert_uint_eq(rig.reshare.from_index, 700);
+    ck_assert_uint_eq(rig.reshare.total * 100 + rig.reshare.first * 10 + rig.reshare.weight, 101);
+    struct msg m = {.type = MSG_RESHARED, .reshared = {.command = 42}};
+    message(0, &m);
+    unsigned told = rig.reshares[0];
+    wait_until(rig.now_ns + NS_PER_SEC);
+    ck_assert_uint_eq(rig.reshares[0], told);
+    ck_assert_uint_eq(coordinator_agent(rig.c, 1)->taken_over_from, 700);
+    struct coord_resume_agent again[AGENTS] = {0};
+    coordinator_record(rig.c, again);
+    ck_assert(again[0].lost_after_ns == 0 && again[0].reshare_command == 0);
+    ck_assert_uint_eq(again[1].lost_after_ns, rig.agents[1].lost_after_ns);
+    ck_assert_uint_eq(again[1].taken_over_from, 700);
+    ck_assert_str_eq(again[1].problem, "gone");
+    final(0, 2, END_FINISHED);
+    wait_until(rig.now_ns + 20 * NS_PER_SEC);
+    check_outcome(COORD_PARTIAL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("coordinator_resume");
@@ -471,5 +555,8 @@ int main(void)
     tcase_add_test(t, test_much_later);
     tcase_add_test(t, test_lost_again);
     tcase_add_test(t, test_results_do_not_keep);
+    tcase_add_test(t, test_lost_before);
+    tcase_add_test(t, test_collected_before);
+    tcase_add_test(t, test_taken_over_before);
     return check_main(s);
 }

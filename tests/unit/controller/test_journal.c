@@ -74,6 +74,10 @@ static void make_run(struct journal_run *r, bool armed)
         a->offset_ns = (int64_t)check_random(&rng);
         a->error_ns = check_random(&rng);
         a->at_ns = check_random(&rng);
+        a->lost_after_ns = check_random(&rng);
+        a->taken_over_from = check_random(&rng);
+        a->reshare_command = check_random(&rng);
+        a->reshare = (struct plan_part){.total = AGENTS, .first = i, .weight = 1};
         memset(a->epoch, (int)i + 1, sizeof a->epoch);
     }
 }
