@@ -108,7 +108,11 @@ static void begin(struct history *h)
 static void on_trouble(void *arg, const char *text)
 {
     const struct history *h = arg;
-    say(h->run, "the history of this run is incomplete", text, "");
+    bool passing = h->where.kind == RUN_STORE_PASSING;
+    say(h->run,
+        passing ? "what --output is made from is incomplete"
+                : "the history of this run is incomplete",
+        text, "");
 }
 
 static void on_message(void *self, size_t agent, const struct msg *msg)
@@ -197,6 +201,14 @@ static enum err start(const struct observer_run *run, struct store *store, struc
     return ERR_OK;
 }
 
+/* What of the command line needs it. */
+static const char *asked_by(const struct observer_run *run, const struct run_store *where)
+{
+    if (where->kind == RUN_STORE_PASSING)
+        return "--output ";
+    return run->options->results.db != NULL ? "--db " : "the history: ";
+}
+
 static enum err open_store(const struct observer_run *run, void **self, struct errmsg *msg)
 {
     struct errmsg why = {{0}};
@@ -215,9 +227,10 @@ static enum err open_store(const struct observer_run *run, void **self, struct e
     if (e == ERR_OK)
         h->where = where;
     *self = h;
+    if (e != ERR_OK && where.kind == RUN_STORE_PASSING)
+        run_store_remove(&where);
     if (e != ERR_OK && where.asked_for)
-        return errmsg_set(msg, e, "%s%s",
-                          run->options->results.db != NULL ? "--db " : "the history: ", why.text);
+        return errmsg_set(msg, e, "%s%s", asked_by(run, &where), why.text);
     if (e != ERR_OK)
         say(run, "the run is not kept in the history", why.text,
             " (--db FILE puts it elsewhere, --no-save does without)");

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports of real runs in several formats: they tell of the same requests. */
+#include <errno.h>
 #include <jansson.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -269,6 +272,29 @@ START_TEST(test_not_written)
 }
 END_TEST
 
+/* A stored run without a history is made beside its file: where there is no room for it, nothing is
+ * sent and nothing is left. */
+START_TEST(test_no_room_for_a_stored_run)
+{
+    char path[128];
+    struct process p;
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+        printf("skipped: a mount of its own needs root: %s\n", strerror(errno));
+        return;
+    }
+    ck_assert_int_eq(mount("tmpfs", folder, "tmpfs", 0, "size=64k,mode=700"), 0);
+    in_folder("", "a.hammer", path);
+    const char *args[] = {"run", "-n", "50", "-c", "4", "-o", path, "--no-save", target.url, NULL};
+    ck_assert_int_eq(process_run(&p, "hammer-ctl", args, LIMIT_MS), 2);
+    ck_assert_str_eq(p.out, "");
+    ck_assert_msg(strstr(p.err, "--output ") != NULL && strstr(p.err, path) != NULL, "%s", p.err);
+    process_end(&p);
+    ck_assert(!is_there("a.hammer") && !is_there("a.hammer.recording"));
+    ck_assert_int_eq(umount(folder), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("formats");
@@ -280,6 +306,7 @@ int main(void)
     tcase_add_test(t, test_log_printed);
     tcase_add_test(t, test_whole_run);
     tcase_add_test(t, test_not_written);
+    tcase_add_test(t, test_no_room_for_a_stored_run);
     suite_add_tcase(s, t);
     return check_main(s);
 }
