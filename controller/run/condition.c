@@ -349,13 +349,19 @@ void condition_list_clear(struct condition_list *l)
 
 enum err condition_check(const struct condition *c, const struct plan *p, struct errmsg *msg)
 {
-    char shown[UNITS_SHOWN];
+    char shown[UNITS_SHOWN], text[UNITS_TEXT];
     struct plan_request r;
     if (c->stage > 0 && (p->n_stages == 0 || c->stage > p->n_stages))
         return errmsg_set(msg, ERR_INVALID,
                           "%s: there is no stage %" PRIu32 ", the run has %" PRIu32 "; accepted is "
                           "one of --stages",
                           units_format_shown(c->text, shown), c->stage, p->n_stages);
+    if (c->for_ns > p->duration_ns)
+        return errmsg_set(msg, ERR_INVALID,
+                          "%s: the run is no longer than %s, it could never be met; accepted is a "
+                          "shorter time",
+                          units_format_shown(c->text, shown),
+                          units_format_duration(p->duration_ns, text));
     if (c->unit == CONDITION_PERCENT && c->metric->kind == KIND_RATE && p->rate.num == 0)
         return refuse(c->text, ERR_INVALID,
                       "without a rate there is none to have a part of; accepted is with -r/--rate, "

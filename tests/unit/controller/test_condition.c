@@ -159,6 +159,13 @@ START_TEST(test_the_plan_must_have_it)
     ck_assert_int_eq(condition_check(&stage, &p, &msg), ERR_OK);
     ck_assert_int_eq(condition_check(&name, &p, &msg), ERR_OK);
     ck_assert_int_eq(condition_check(&share, &p, &msg), ERR_OK);
+    struct condition lasting = make("p99>2s for 10s");
+    ck_assert_int_eq(condition_check(&lasting, &p, &msg), ERR_OK);
+    p.duration_ns = 10 * NS_PER_SEC;
+    ck_assert_int_eq(condition_check(&lasting, &p, &msg), ERR_OK);
+    p.duration_ns = 5 * NS_PER_SEC;
+    ck_assert_int_ne(condition_check(&lasting, &p, &msg), ERR_OK);
+    ck_assert_ptr_nonnull(strstr(msg.text, "p99>2s for 10s: the run is no longer than 5s, it cou"));
     rate = make("stage 1:rate<90");
     ck_assert_int_ne(condition_check(&rate, &p, &msg), ERR_OK);
     ck_assert_ptr_nonnull(strstr(msg.text, "a stage has no rate of its own; accepted is a perc"));
