@@ -3,6 +3,7 @@
 
 #include "controller/cmd/cmd.h"
 #include "controller/cmd/outputs.h"
+#include "controller/report/looks.h"
 #include "controller/store/replay.h"
 
 /* The user's words were wrong, or what they mean could not be read. */
@@ -20,9 +21,10 @@ static enum err save(void *arg, const char *path, struct errmsg *msg)
 static enum err write_outputs(const struct stored_options *o, struct outputs *outputs,
                               struct replayed *r)
 {
-    const struct report_options report = {.spectrum = o->spectrum,
-                                          .verbose = o->verbose,
-                                          .secret_headers = replayed_recording(r)->redact};
+    struct report_options report = {.spectrum = o->spectrum,
+                                    .verbose = o->verbose,
+                                    .secret_headers = replayed_recording(r)->redact};
+    looks_settle(&report);
     const struct outputs_run run = {
         .result = replayed_result(r), .options = &report, .store = save, .arg = r};
     return outputs_write(outputs, &run);

@@ -24,10 +24,21 @@ static bool is_utf8(const char *locale)
            (strncasecmp(charset + 1, "UTF-8", 5) == 0 || strncasecmp(charset + 1, "UTF8", 4) == 0);
 }
 
+bool looks_unicode(void)
+{
+    return is_utf8(locale_name());
+}
+
+bool looks_colour(void)
+{
+    const char *no = getenv("NO_COLOR"), *cli = getenv("CLICOLOR");
+    return (no == NULL || no[0] == '\0') && (cli == NULL || strcmp(cli, "0") != 0);
+}
+
 void looks_settle(struct report_options *o)
 {
-    const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
     bool dumb = term != NULL && strcmp(term, "dumb") == 0;
-    o->unicode = !dumb && is_utf8(locale_name());
-    o->colour = !dumb && term != NULL && (no_colour == NULL || no_colour[0] == '\0');
+    o->unicode = !dumb && looks_unicode();
+    o->colour = !dumb && term != NULL && looks_colour();
 }

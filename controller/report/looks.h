@@ -4,8 +4,13 @@
 
 #include "controller/report/report.h"
 
-/* What a text may be made of where it is read: fills in o->unicode and o->colour from the user's
- * locale, TERM and NO_COLOR. Main thread, before the first report. */
+/* What a text may be made of where it is read, from the user's environment. Main thread. */
+
+/* Is the user's locale one of UTF-8? By its name: it need not be installed. */
+bool looks_unicode(void);
+/* Neither NO_COLOR nor CLICOLOR=0 (https://no-color.org, https://bixense.com/clicolors). */
+bool looks_colour(void);
+/* Fills in o->unicode and o->colour: of these two, and of TERM. Before the first report. */
 void looks_settle(struct report_options *o);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "controller/report/looks.h"
 #include "controller/watch/nowait.h"
 #include "controller/watch/observer.h"
 #include "controller/watch/progress.h"
@@ -80,8 +81,8 @@ static enum err open_live(const struct observer_run *run, void **self, struct er
     struct live_observer *l = mem_calloc(1, sizeof *l);
     l->run = run;
     l->progress = progress_new(run->inventory->n, &run->options->plan, WINDOW_NS);
-    l->columns = columns_new(terminal_is_utf8());
-    l->options = (struct live_options){.colour = terminal_wants_colour(), .columns = l->columns};
+    l->columns = columns_new(looks_unicode());
+    l->options = (struct live_options){.colour = looks_colour(), .columns = l->columns};
     l->out = nowait_new(STDERR_FILENO);
     l->timer = loop_timer_new(run->loop, on_timer, l);
     loop_timer_at(l->timer, clock_add(clock_mono_ns(), FRAME_NS));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/watch/terminal.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,23 +12,6 @@ bool terminal_is_live(const struct run_options *o)
     if (o->quiet || o->verbose || o->debug)
         return false;
     return term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO);
-}
-
-bool terminal_wants_colour(void)
-{
-    const char *no = getenv("NO_COLOR"), *cli = getenv("CLICOLOR");
-    return (no == NULL || no[0] == '\0') && (cli == NULL || strcmp(cli, "0") != 0);
-}
-
-/* A locale of our own: the process keeps "C", numbers have decimal points. */
-bool terminal_is_utf8(void)
-{
-    locale_t l = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-    if (l == (locale_t)0)
-        return false;
-    bool utf8 = strcmp(nl_langinfo_l(CODESET, l), "UTF-8") == 0;
-    freelocale(l);
-    return utf8;
 }
 
 void terminal_size(int fd, size_t *width, size_t *height)

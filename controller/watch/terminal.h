@@ -7,14 +7,10 @@
 
 #include "controller/cmd/run_options.h"
 
-/* What is on the other side of a descriptor, and what its user wants of it. */
+/* What is on the other side of a descriptor. */
 
 /* Is stderr a terminal where a block can be redrawn, and do the options leave it alone? */
 bool terminal_is_live(const struct run_options *o);
-/* Neither NO_COLOR nor CLICOLOR=0 (https://no-color.org, https://bixense.com/clicolors). */
-bool terminal_wants_colour(void);
-/* Is the user's locale one of UTF-8? */
-bool terminal_is_utf8(void);
 /* 80 by 24 where it does not say. */
 void terminal_size(int fd, size_t *width, size_t *height);
 /* May this process write to it now, or does another job have it? */

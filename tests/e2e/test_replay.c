@@ -128,6 +128,35 @@ static int run(const char *const *flags)
 
 #define RUN(...) run((const char *const[]){__VA_ARGS__, NULL})
 
+/* Its line of blocks; the caller frees it. */
+static char *rate_line(const char *text)
+{
+    const char *line = strstr(text, "    requests/sec ");
+    ck_assert_msg(line != NULL, "%s", text);
+    char *copy = mem_strdup(line);
+    copy[strcspn(copy, "\n")] = '\0';
+    return copy;
+}
+
+/* The text is made of the same characters as that of the run. */
+START_TEST(test_text)
+{
+    setenv("LC_ALL", "C.UTF-8", 1);
+    setenv("TERM", "xterm", 1);
+    struct process p;
+    const char *args[] = {"run", "-r", "100", "-d", "2", "--interval", "250ms", target.url, NULL};
+    int code = process_run(&p, "hammer-ctl", args, LONG_MS);
+    ck_assert_msg(code == 0 || code == 4, "%d %s", code, p.err);
+    char *again = CTL(0, "report", "latest"), *line = rate_line(p.out), *second = rate_line(again);
+    ck_assert_ptr_nonnull(strstr(line, "\xe2\x96"));
+    ck_assert_str_eq(line, second);
+    mem_free(line);
+    mem_free(second);
+    mem_free(again);
+    process_end(&p);
+}
+END_TEST
+
 START_TEST(test_one_agent)
 {
     int code = RUN("-r", "200", "-d", "2", "--name", "one", "--description", "first", "--tag", "a");
@@ -356,6 +385,7 @@ static Suite *suite(void)
     TCase *t = tcase_create("replay");
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_set_timeout(t, 90);
+    tcase_add_test(t, test_text);
     tcase_add_test(t, test_one_agent);
     tcase_add_test(t, test_stages_and_warmup);
     tcase_add_test(t, test_named_requests);
