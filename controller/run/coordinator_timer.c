@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -34,7 +35,14 @@ static void late_end(struct coordinator *c, size_t i, uint64_t now_ns)
 
 static void late_final(struct coordinator *c, size_t i, uint64_t now_ns)
 {
-    coord_fail(c, i, COORD_LOST, now_ns, "its final results did not come after it was stopped");
+    const struct coord_agent *a = &c->agents[i];
+    if (a->known_seq > a->info.last_seq)
+        coord_fail(c, i, COORD_LOST, now_ns,
+                   "its interval %" PRIu64
+                   " did not come, though it was asked for again and again%s",
+                   a->info.last_seq + 1, c->resumed ? "; the journal does not have it either" : "");
+    else
+        coord_fail(c, i, COORD_LOST, now_ns, "its final results did not come after it was stopped");
 }
 
 static void (*const when_late[COORD_STATES])(struct coordinator *, size_t, uint64_t) = {

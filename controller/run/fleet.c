@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "controller/run/fleet.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -337,6 +338,19 @@ static uint64_t start_instant(const struct journal_run *r, const char *boot_id)
     return now_ns > ago_ns ? now_ns - ago_ns : 1;
 }
 
+/* What the agents are asked for again they may have forgotten. */
+static void note_dropped(struct fleet *f, uint64_t bytes)
+{
+    char text[128];
+    if (bytes == 0)
+        return;
+    snprintf(text, sizeof text,
+             "the journal is damaged: its last %" PRIu64 " bytes, from a broken record on, are "
+             "not read",
+             bytes);
+    f->cfg.note(f->cfg.arg, text);
+}
+
 static enum err replay(struct fleet *f, struct coord_resume *resume, const char *boot_id,
                        struct errmsg *msg)
 {
@@ -354,6 +368,8 @@ static enum err replay(struct fleet *f, struct coord_resume *resume, const char 
     f->replaying = true;
     enum err e = journal_replay(f->cfg.journal, f->n, on_record, f, msg);
     f->replaying = false;
+    if (e == ERR_OK)
+        note_dropped(f, journal_dropped(f->cfg.journal));
     return e;
 }
 

@@ -28,7 +28,7 @@ struct journal {
     bool taken;          /* another one's: worth more than what cannot be written now */
     uint8_t *pending;    /* appended, not written yet: up to PENDING_MAX bytes, of whole records */
     size_t n_pending;
-    uint64_t touched_ns;
+    uint64_t touched_ns, dropped;
     struct crc32 crc;
 };
 
@@ -216,6 +216,11 @@ enum err journal_peek(const char *folder, const char *name, struct journal_run *
     return e;
 }
 
+uint64_t journal_dropped(const struct journal *j)
+{
+    return j->dropped;
+}
+
 uint64_t journal_touched_ns(const struct journal *j)
 {
     return j->touched_ns;
@@ -384,7 +389,9 @@ enum err journal_replay(struct journal *j, size_t n_agents, journal_record_fn fn
         return failed(j, "journal", msg);
     }
     uint64_t whole = journal_read(in, n_agents, fn, arg);
-    bool broken = ferror(in) != 0;
+    struct stat st;
+    bool broken = ferror(in) != 0 || fstat(fd, &st) != 0;
+    j->dropped = !broken && (uint64_t)st.st_size > whole ? (uint64_t)st.st_size - whole : 0;
     fclose(in);
     if (broken || ftruncate(j->fd, (off_t)whole) != 0)
         return failed(j, "journal", msg);

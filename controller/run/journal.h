@@ -60,6 +60,8 @@ enum err journal_replay(struct journal *j, size_t n_agents, journal_record_fn fn
 /* The same of any stream: PURE but for reading it. Returns how many bytes are whole records. */
 uint64_t journal_read(FILE *in, size_t n_agents, journal_record_fn fn, void *arg);
 
+/* How many bytes that was, after journal_replay. */
+uint64_t journal_dropped(const struct journal *j);
 /* Last change before it was taken: when its hammer-ctl was last alive. Wall clock. */
 uint64_t journal_touched_ns(const struct journal *j);
 /* Lets go of it; flushed if `keep`, else removed. NULL is fine. */

@@ -454,6 +454,23 @@ START_TEST(test_results_do_not_keep)
 }
 END_TEST
 
+/* What the journal has lost and the agent was told it may forget. */
+START_TEST(test_a_hole)
+{
+    begin();
+    greet_in(0, AGENT_ENDED);
+    for (int k = 0; k < 20 && state_of(0) != COORD_LOST; k++) {
+        snapshot(0, 5);
+        final(0, 5, END_LEASE);
+        wait_until(rig.now_ns + NS_PER_SEC);
+    }
+    const char *problem = coordinator_agent(rig.c, 0)->problem;
+    ck_assert_int_eq(state_of(0), COORD_LOST);
+    ck_assert_msg(strstr(problem, "interval 3 did not come") != NULL, "%s", problem);
+    ck_assert_ptr_nonnull(strstr(problem, "the journal does not have it either"));
+}
+END_TEST
+
 /* --- lost before ---------------------------------------------------------------------------- */
 
 static void lost_before(void)
@@ -555,6 +572,7 @@ int main(void)
     tcase_add_test(t, test_much_later);
     tcase_add_test(t, test_lost_again);
     tcase_add_test(t, test_results_do_not_keep);
+    tcase_add_test(t, test_a_hole);
     tcase_add_test(t, test_lost_before);
     tcase_add_test(t, test_collected_before);
     tcase_add_test(t, test_taken_over_before);
