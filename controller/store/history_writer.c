@@ -345,7 +345,9 @@ void history_writer_close(struct history_writer *w, uint64_t patience_ns)
     if (!join(w->thread, patience_ns)) {
         /* It may come back any time: nothing that it has is ours. */
         pthread_detach(w->thread->id);
-        w->cfg.trouble(w->cfg.arg, "the disk does not answer");
+        w->cfg.trouble(
+            w->cfg.arg,
+            "the database takes nothing: the disk does not answer, or another process holds it");
         return;
     }
     mailbox_free(w->back); /* first, as it may still tell of trouble */
